@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import bars
+import literal
 from about import HERE, about, dated, load
 from compare_plot import drawn
 from measures import Field, measure_change, measure_cold, measure_floor, measure_in_process, measure_warm, say, warm_up
@@ -27,7 +28,6 @@ from processes import CommandFailed, run
 from sides import FullText, Lurcher, Probe, Semble, Side
 from trees import copy, size
 
-import literal
 from tables import aligned, compare_tables
 
 WARM_QUERIES = 10

@@ -22,8 +22,9 @@ import sys
 import time
 from pathlib import Path
 
-from lurcher.engine import Engine
 from notes import COMMITS, QUESTIONS, markdown_of
+
+from lurcher.engine import Engine
 
 
 def gather(tree: Path, repositories: list[str], most: int) -> dict[str, object]:

@@ -132,7 +132,7 @@ def asked(store: Store, made: Made, files: int, questions: int) -> tuple[dict[st
 
 def kills(times: int, files: int, work: Path) -> dict[str, int]:
     sys.path[0] = str(ROOT)  # in this folder there is a file called http.py
-    from tests.stores.qdrant_killing import killed
+    from tests.stores.qdrant_killed_writer import killed
 
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "tests.stores.qdrant_server", str(work / "killed")]

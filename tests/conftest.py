@@ -256,7 +256,7 @@ def services_forgotten() -> Iterator[None]:
     yield
     breaker = sys.modules.get("lurcher.net.breaker")
     if breaker is not None:
-        breaker.forget()
+        breaker.reset_breakers()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lurcher.vectors.unseen_terms import grams_of
+from lurcher.vectors.unseen_terms import hash_grams
 
 F32 = NDArray[np.float32]
 
@@ -25,7 +25,7 @@ def fit(
     """
     from scipy.sparse import csr_matrix
 
-    places, owners = grams_of(terms, lengths, buckets)
+    places, owners = hash_grams(terms, lengths, buckets)
     counts = np.bincount(owners, minlength=len(terms))
     cells = np.repeat(1 / np.maximum(counts, 1), counts).astype(np.float32)
     weight = np.sqrt(1 + np.log1p(frequency)).astype(np.float32)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lurcher import config
 from lurcher.corpora.history.index import FOLDER, HistoryIndex
-from lurcher.vectors.model import model_of
+from lurcher.vectors import select_model
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=0)
     options = parser.parse_args()
     settings = config.load(None, {"history.max_commits": options.most})
-    model = model_of(settings, options.repository)
+    model = select_model(settings, options.repository)
     project = HistoryIndex(options.repository, settings, options.index / FOLDER, model, "benchmark")
     begun = time.perf_counter()
     view = project.view(lambda what, done, total: None, seconds=options.seconds)

@@ -179,7 +179,7 @@ class Engine:
 
     def _local(self, question: str) -> tuple[Degraded, ...]:
         """The note of an answer that a shared store is set for and cannot give; an error where nothing is checked out."""
-        return () if self._store is None else self._store.shared.without(question)
+        return () if self._store is None else self._store.shared.note_unsupported(question)
 
     # -- search -----------------------------------------------------------------------------------------------------------
 
@@ -571,7 +571,7 @@ class Engine:
     @property
     def elsewhere(self) -> bool:
         """Whether a shared store answers for a project that is not checked out here: it can answer only some questions."""
-        return self._store is not None and self._store.shared.foreign
+        return self._store is not None and self._store.shared.remote
 
     def check_here(self) -> None:
         """An error where the project is elsewhere."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def find(folder: str, name: str, attribute: str) -> Any:
-    """`attribute` of lurcher.<folder>.<name>, else of the entry point `name` in the group `lurcher.<folder>`; else None.
+def find(folder: str, name: str, attribute: str, group: str = "") -> Any:
+    """`attribute` of lurcher.<folder>.<name>, else of the entry point `name` in `group` (`lurcher.<folder>`), else None.
 
     Entry points are read only for names that no module of ours has: going through all installed packages takes longer than a
     search.
@@ -29,7 +29,7 @@ def find(folder: str, name: str, attribute: str) -> Any:
                 raise
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group=f"lurcher.{folder}", name=name):
+    for entry in entry_points(group=group or f"lurcher.{folder}", name=name):
         return getattr(entry.load(), attribute, None)
     return None
 

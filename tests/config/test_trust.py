@@ -12,7 +12,7 @@ from lurcher.config.schema import fields_by_key
 from lurcher.config.trust import TABLE, service_key, user_setting
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError
-from lurcher.net.http import checked_url
+from lurcher.net.http import check_url
 from lurcher.rerank import cross, llm
 from lurcher.rerank.base import Candidate, Request
 from tests.rerank.server import playing, replying, send
@@ -40,10 +40,10 @@ def test_without_a_key_nothing_is_said_of_one(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_key_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LURCHER_JUDGE_KEY", "sesame")
-    assert service_key("judge", checked_url("https://example.org", "judge.url")) == "sesame"
-    assert service_key("judge", checked_url("http://127.0.0.1:1", "judge.url")) == "sesame"
+    assert service_key("judge", check_url("https://example.org", "judge.url")) == "sesame"
+    assert service_key("judge", check_url("http://127.0.0.1:1", "judge.url")) == "sesame"
     with pytest.raises(ConfigError, match="in the clear") as caught:
-        service_key("judge", checked_url("http://example.org", "judge.url"))
+        service_key("judge", check_url("http://example.org", "judge.url"))
     assert "sesame" not in str(caught.value)
 
 

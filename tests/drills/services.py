@@ -12,14 +12,13 @@ from typing import Any
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.net import breaker
-from lurcher.vectors import service
+from lurcher.net import breaker, retry
 from tests.drills.drill import Drill
-from tests.embedding.servers import embedding
 from tests.index.conftest import TREE, write
+from tests.net.servers import scoring, sparse
 from tests.rerank import server
 from tests.rerank.server import Conduct, Played, playing, send
-from tests.services.servers import scoring, sparse
+from tests.vectors.servers import embedding
 
 BROKEN: tuple[Conduct, ...] = (
     server.failing, server.no_model, server.garbage, server.not_json, server.other_json, server.hanging, server.dripping_head,
@@ -41,7 +40,7 @@ class Services(Drill):
 
     def __init__(self, folder: Path, sources: Sequence[Path]) -> None:
         super().__init__(folder, sources)
-        service.PAUSE = 0.01
+        retry.SERVICE = retry.Backoff(0.01, attempts=6, jitter=0.5)
         self._root = folder / "tree"
         write(self._root, TREE)
         with Engine.open(self._root, root=self._root) as engine:
@@ -49,7 +48,7 @@ class Services(Drill):
             self._plain = {question: [hit.id for hit in engine.search(question).hits] for question in QUESTIONS}
 
     def attempt(self, chance: random.Random) -> str | None:
-        breaker.forget()
+        breaker.reset_breakers()
         kind = chance.choice(("reranker", "judge", "embedding", "sparse", "store"))
         self.counts[kind] += 1
         question = chance.choice(QUESTIONS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lurcher.indexing.build import build_segment
 from lurcher.terms.count import Postings
-from lurcher.vectors import static, sums, table
+from lurcher.vectors import quantise, static, table
 from lurcher.vectors.static import embed, embed_groups
 from lurcher.vectors.table import Table, pack_table
 from tests.kernel import kernel
@@ -29,7 +29,7 @@ def made_table(known: list[str], bits: int, **options: Any) -> Table:
 
 
 def by_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (static, sums, table):
+    for module in (static, quantise, table):
         monkeypatch.setattr(module, "native", lambda: None)
 
 

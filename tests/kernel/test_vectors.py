@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lurcher.storage import vectors
 from lurcher.storage.vectors import Direction, ProductBuffer, to_direction
-from lurcher.vectors import sums
+from lurcher.vectors import quantise
 from lurcher.vectors.quantise import pack, unpack
 from tests.kernel import kernel
 
@@ -25,7 +25,7 @@ pytestmark = kernel.needed
 def reference() -> Iterator[None]:
     """Whoever asks for the kernel finds none."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sums, vectors):
+        for module in (quantise, vectors):
             patch.setattr(module, "native", lambda: None)
         yield
 
@@ -50,10 +50,10 @@ def summed(draw: st.DrawFn) -> dict[str, Any]:
 def test_sums_are_the_same(given: dict[str, Any]) -> None:
     parts = given["owners"], given["rows"], given["amounts"], given["total"]
     for bits, matrix in ((8, given["matrix"]), (4, given["halves"])):
-        stored = sums.Stored(pack(matrix, bits), bits, matrix.shape[1])
+        stored = quantise.PackedRows(pack(matrix, bits), bits, matrix.shape[1])
         assert np.array_equal(unpack(stored.rows.view(np.uint8), bits, matrix.shape[1]), matrix)
-        native = list(sums.weighted_sums(*parts, matrix.__getitem__, len(matrix), stored))
-        plain = list(sums.weighted_sums(*parts, matrix.__getitem__, len(matrix)))
+        native = list(quantise.weighted_sums(*parts, matrix.__getitem__, len(matrix), stored))
+        plain = list(quantise.weighted_sums(*parts, matrix.__getitem__, len(matrix)))
         for column in (1, 2):
             assert joined(native, column).tobytes() == joined(plain, column).tobytes()
 

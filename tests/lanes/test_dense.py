@@ -95,7 +95,7 @@ def test_what_is_missing_is_an_error_with_a_hint() -> None:
     snapshot = snapshot_of(FILES, table=TABLE)
     plan = make_plan("what is redirected", "auto", snapshot)
     bare = snapshot_of(FILES)
-    broken = model_with(None).broken(ModelError("it is damaged", "fix it"))
+    broken = model_with(None).with_problem(ModelError("it is damaged", "fix it"))
     for held, model, words in (
         (snapshot, model_with(None), "no model is in use"),
         (snapshot, broken, "it is damaged"),

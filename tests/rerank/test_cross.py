@@ -103,7 +103,7 @@ def test_a_damaged_model_is_told(tmp_path: Path, broken: str) -> None:
 def test_it_is_loaded_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warm = Cache()
     cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder)))
-    monkeypatch.setattr("lurcher.rerank.cross.Encoder.__init__", None)  # a second one could not be made
+    monkeypatch.setattr("lurcher.rerank.cross.CrossEncoder.__init__", None)  # a second one could not be made
     assert cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder))).scores == pytest.approx([0.5])
 
 

@@ -17,11 +17,12 @@ from tests.rerank.server import playing
 
 SECONDS = 0.6
 CONDUCTS = {
-    server.failing: "answers 500: out of memory", server.no_model: "", server.garbage: "cannot be asked",
+    server.failing: "answers 500: out of memory", server.no_model: "", server.garbage: "cannot be reached",
     server.not_json: "something else than JSON", server.other_json: "answers without", server.hanging: "did not answer within",
     server.dripping_head: "did not answer within", server.dripping_body: "did not answer within",
-    server.going_on: "did not answer within", server.half: "broke off in the middle", server.huge: "more than 4,000,000 bytes",
-    server.elsewhere: "which is not followed", server.hanging_up: "cannot be asked",
+    server.going_on: "did not answer within", server.half: "closed the connection in the middle",
+    server.huge: "more than 4,000,000 bytes",
+    server.elsewhere: "which is not followed", server.hanging_up: "cannot be reached",
 }  # fmt: skip
 QUERY = "how is a parcel weighed"
 

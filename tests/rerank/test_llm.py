@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from lurcher.config import Settings, apply
 from lurcher.errors import ServerError
-from lurcher.rerank import judge as prompt
 from lurcher.rerank import llm
+from lurcher.rerank import llm as prompt
 from lurcher.rerank.base import Candidate, Judged, Request
-from lurcher.rerank.judge import MARK, addresses_judge, make_prompt
+from lurcher.rerank.llm import MARK, addresses_judge, make_prompt
 from tests.rerank.server import Played, playing, replying, send
 
 Model = Callable[[str, str, Any], str]

@@ -16,8 +16,8 @@ from lurcher.config import Settings
 from lurcher.stores import shared
 from lurcher.stores.base import Store, store_at
 from tests.conftest import FILES
-from tests.stores import memory, qdrant_places
-from tests.stores.places import EXAMPLE, PLACES
+from tests.stores import memory, qdrant_backends
+from tests.stores.backends import EXAMPLE, PLACES
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +36,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=sorted(qdrant_places.PLACES))
+@pytest.fixture(params=sorted(qdrant_backends.PLACES))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of an empty store in Qdrant, of each kind in turn."""
-    with qdrant_places.PLACES[request.param](tmp_path / "store") as address:
+    with qdrant_backends.PLACES[request.param](tmp_path / "store") as address:
         yield address
 
 

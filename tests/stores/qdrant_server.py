@@ -40,7 +40,7 @@ class FakeQdrant(ThreadingHTTPServer):
 
     def __init__(self, folder: str, key: str = "", version: str = "1.20.0") -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.points = edge.opened(folder, 10.0)
+        self.points = edge.open_edge(folder, 10.0)
         self.key, self.version = key, version
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         self.trouble: list[tuple[int, dict[str, str], bytes]] = []
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         action = "/".join(rest)
         points = self.server.points
         if self.command == "GET":
-            info = points._shard(collection).info()
+            info = points._open_shard(collection).info()
             size = points.dims(collection)
             vectors = {"dense": {"size": size}} if size else {}
             schema = {name: {"data_type": "keyword"} for name in self.server.indexed.get(collection, ())}
@@ -142,9 +142,9 @@ class _Handler(BaseHTTPRequestHandler):
         return {"status": "completed"}
 
     def _points_scroll(self, points: Any, collection: str, asked: Any) -> Any:
-        shard = points._shard(collection)
+        shard = points._open_shard(collection)
         found, following = shard.scroll(
-            edge.translate.scroll(asked["filter"], asked["with_payload"], asked["limit"], asked["offset"])
+            edge.translate_scroll(asked["filter"], asked["with_payload"], asked["limit"], asked["offset"])
         )
         page = [{"id": str(one.id), "payload": one.payload} for one in found]
         return {"points": page, "next_page_offset": None if following is None else str(following)}

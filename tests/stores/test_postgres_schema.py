@@ -45,7 +45,7 @@ def test_readers_make_no_tables(here: TestServer) -> None:
     assert (
         store.pages("one", 1, ["a"]) == {} and store.records("one", [key(1)]) == {} and store.texts("one", [(key(1), 0)]) == {}
     )
-    assert "not made yet" in store.state()["schema"]
+    assert "not created yet" in store.state()["schema"]
     assert here.run("SELECT count(*) FROM pg_namespace WHERE nspname = 'lurcher'") == [(0,)]
 
 
@@ -174,10 +174,10 @@ def test_a_reader_cannot_write(roles: TestServer) -> None:
 
 def test_who_may_not_make_tables_is_told_how(roles: TestServer) -> None:
     roles.run("DROP TABLE lurcher.versions")
-    with pytest.raises(StoreError, match="does not have its tables yet, and indexer may not change that") as refused:
+    with pytest.raises(StoreError, match="has no tables yet, and indexer may not change it") as refused:
         fill(opened(roles.address(user="indexer")))
     assert "python -m lurcher.stores.postgres.schema lurcher 0 | psql" in refused.value.hint
-    with pytest.raises(StoreError, match="only the owner of the tables can make the index of hnsw") as refused:
+    with pytest.raises(StoreError, match="only the owner of the tables can create the hnsw index") as refused:
         roles.run("SET ROLE lurcher_owner; CREATE TABLE lurcher.versions (version int, applied timestamptz)")
         roles.run(
             "INSERT INTO lurcher.versions SELECT generate_series(1, 3)", "GRANT SELECT ON lurcher.versions TO lurcher_writer"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from lurcher.errors import ConfigError, MissingExtra, StoreError
 from lurcher.stores.base import Question, Sparse, Store, store_at
 from lurcher.stores.qdrant import layout
-from tests.stores.made import DIMS, asking, file, head, vector
-from tests.stores.qdrant_places import PLACES, quick, settings
+from tests.stores.qdrant_backends import PLACES, quick, settings
+from tests.stores.samples import DIMS, asking, file, head, vector
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ class TestFusion:
 class TestNames:
     @given(st.text(st.characters(exclude_categories=())))
     def test_any_text_comes_back(self, text):
-        assert layout.read(layout.writable(text)) == text
-        layout.writable(text).encode("utf-8")
+        assert layout.unescape_text(layout.escape_text(text)) == text
+        layout.escape_text(text).encode("utf-8")
 
     def test_a_file_whose_name_is_no_utf8(self, url):
         store = store_at(url, settings())
@@ -150,7 +150,7 @@ class TestCollections:
         models = pytest.importorskip("qdrant_client").models
         made = settings(shards=6, replicas=3).qdrant
         for dims in (0, 256):
-            read = models.CreateCollection.model_validate(layout.shape(made, dims, sparse))
+            read = models.CreateCollection.model_validate(layout.collection_shape(made, dims, sparse))
             assert (read.shard_number, read.replication_factor, read.write_consistency_factor) == (6 if dims else 1, 3, 2)
         for index in (*layout.UNIT_INDEXES.values(), *layout.FILE_INDEXES.values(), *layout.PROJECT_INDEXES.values()):
             models.CreateFieldIndex.model_validate({"field_name": "x", "field_schema": index})

@@ -16,12 +16,10 @@ import pytest
 from lurcher import config
 from lurcher.errors import ConfigError, LurcherError, StoreError
 from lurcher.stores.base import store_at
-from lurcher.stores.qdrant import rest
+from lurcher.stores.qdrant import parse_address, rest
 from lurcher.stores.qdrant import store as qdrant_store
-from lurcher.stores.qdrant.address import parsed
-from lurcher.stores.qdrant.retry import Patience
-from tests.stores.made import asking, file, head
-from tests.stores.qdrant_places import quick
+from tests.stores.qdrant_backends import quick
+from tests.stores.samples import asking, file, head
 
 pytest.importorskip("qdrant_client")
 pytest.importorskip("qdrant_edge")
@@ -52,13 +50,13 @@ def written(url: str, made: config.Settings, files: int = 3) -> None:
 
 class TestAddress:
     def test_a_server_has_qdrants_port_unless_another_is_told(self):
-        assert parsed("qdrant://db").base.netloc == "db:6333"
-        assert parsed("qdrant://db:7000").base.netloc == "db:7000"
-        assert parsed("qdrant://[::1]").base.netloc == "[::1]:6333"
+        assert parse_address("qdrant://db").server.netloc == "db:6333"
+        assert parse_address("qdrant://db:7000").server.netloc == "db:7000"
+        assert parse_address("qdrant://[::1]").server.netloc == "[::1]:6333"
 
     @pytest.mark.parametrize("url", ["qdrants://db", "qdrant+https://db", "QDRANTS://db"])
     def test_tls_is_asked_for_by_the_scheme(self, url):
-        assert parsed(url).base.scheme == "https"
+        assert parse_address(url).server.scheme == "https"
 
     @pytest.mark.parametrize(
         "url",
@@ -86,7 +84,7 @@ class TestKey:
         monkeypatch.setenv("LURCHER_STORE_KEY", "wrong-secret")
         with serving(tmp_path / "server", key="sesame") as server, pytest.raises(StoreError) as told:
             store_at(server.url, settings()).head("p")
-        assert "does not let us in" in told.value.message
+        assert "refuses access" in told.value.message
         assert "wrong-secret" not in str(told.value.to_dict())
         assert "LURCHER_STORE_KEY" in told.value.hint
 
@@ -179,7 +177,7 @@ class TestTrouble:
         assert store.head("p") is not None
         assert store.head("p") is not None
         assert (len(server.seen), server.connections) == (before + 2, connections + 1)
-        for connection in store._points._wire._idle:
+        for connection in store._points._connection._idle:
             connection.sock.shutdown(socket.SHUT_RDWR)
         assert store.head("p") is not None
         assert server.connections == connections + 2
@@ -195,7 +193,7 @@ class TestTrouble:
         ids=lambda body: repr(body[:60]),
     )  # fmt: skip
     def test_an_answer_that_makes_no_sense_is_told_of(self, server, body):
-        from lurcher.stores.qdrant.layout import named
+        from lurcher.stores.qdrant.layout import named_point_id as named
 
         server.trouble = [(200, {}, body.replace(b"ID", named("head", "p").encode()))]
         with pytest.raises(StoreError):
@@ -217,7 +215,7 @@ class TestTrouble:
                 call(store_at(server.url, settings()))
 
     def test_an_answer_without_end_is_cut_off(self, server, monkeypatch):
-        monkeypatch.setattr("lurcher.stores.qdrant.connection.MOST_BYTES", 10_000)
+        monkeypatch.setattr("lurcher.stores.qdrant.rest.MAX_BYTES", 10_000)
         server.trouble = [(200, {}, b" " * 100_000)]
         with pytest.raises(StoreError, match="more than 10,000 bytes"):
             store_at(server.url, settings()).head("p")
@@ -238,7 +236,7 @@ class TestTrouble:
     def test_vectors_of_another_length_are_refused(self, server):
         written(server.url, settings())
         store = store_at(server.url, settings())
-        with pytest.raises(StoreError, match="vectors of 8 numbers, and this model makes 4") as told, store.writing("q", 5):
+        with pytest.raises(StoreError, match="vectors of 8 dimensions, and this model makes 4") as told, store.writing("q", 5):
             store.put("q", [file("q", "a.py", dims=4)], 1, lambda count: None)
         assert "qdrant.collection" in told.value.hint
         assert store.head("q") is None
@@ -293,37 +291,6 @@ class TestBackPressure:
         with pytest.raises(StoreError, match="503"), store.writing("p", 5):
             store.put("p", files(), 1, lambda count: None)
         assert made < 200
-
-    def test_pauses_grow_and_hold_everybody_back(self, monkeypatch):
-        pauses: list[float] = []
-        clock = [100.0]
-
-        def sleep(seconds: float) -> None:
-            pauses.append(round(seconds, 3))
-            clock[0] += seconds
-
-        monkeypatch.setattr("lurcher.stores.qdrant.retry.time.sleep", sleep)
-        monkeypatch.setattr("lurcher.stores.qdrant.retry.time.monotonic", lambda: clock[0])
-        patience = Patience()
-
-        def busy() -> None:
-            raise StoreError("busy", status=503, passing=True)
-
-        with pytest.raises(StoreError, match="busy"):
-            patience.tried(busy, 2.0)
-        assert pauses == [0.1, 0.2, 0.4, 0.8]
-        pauses.clear()
-
-        def asked_to_wait() -> None:
-            raise StoreError("busy", status=429, passing=True, after=5.0)
-
-        with pytest.raises(StoreError):
-            patience.tried(asked_to_wait, 7.0)
-        assert pauses == [5.0]
-        clock[0] -= 3.0
-        pauses.clear()
-        assert patience.tried(lambda: 1, 1.0) == 1
-        assert pauses == [3.0]
 
 
 def test_errors_of_every_kind_are_ours(server, monkeypatch):

@@ -18,12 +18,12 @@ from lurcher.errors import IndexLocked, StoreError
 from lurcher.stores.base import Store, store_at
 from lurcher.stores.qdrant import rest
 from lurcher.stores.qdrant import store as qdrant_store
-from lurcher.stores.qdrant.layout import among, match, named, of
+from lurcher.stores.qdrant.layout import in_project, match, match_any, named_point_id
 from lurcher.stores.qdrant.lease import Leases
-from tests.stores import qdrant_killing
-from tests.stores.made import asking, file, head
-from tests.stores.qdrant_killing import ROOT, killed, look, write
-from tests.stores.qdrant_places import PLACES, quick, settings
+from tests.stores import qdrant_killed_writer
+from tests.stores.qdrant_backends import PLACES, quick, settings
+from tests.stores.qdrant_killed_writer import ROOT, killed, look, write
+from tests.stores.samples import asking, file, head
 
 pytest.importorskip("qdrant_client")
 pytest.importorskip("qdrant_edge")
@@ -55,7 +55,7 @@ class TestHalfDone:
         store = store_at(url, settings())
         begun(store)
         store.put("p", [file("p", "left.py")], 2, lambda count: None)
-        store._points.delete(store._files, of("p", match("key", file("p", "left.py").key)))
+        store._points.delete(store._files, in_project("p", match("key", file("p", "left.py").key)))
         with store.writing("p", 5):
             store.publish("p", head(2, 3, 6))
         assert paths(store, 2) == ["0.py", "1.py", "2.py"]
@@ -65,7 +65,7 @@ class TestHalfDone:
     def test_units_that_were_not_told_of_a_death_die_with_their_file(self, url):
         store = store_at(url, settings())
         keys = begun(store)
-        store._points.change(store._files, {"died": 2}, of("p", among("key", keys[:1])))
+        store._points.change(store._files, {"died": 2}, in_project("p", match_any("key", keys[:1])))
         with store.writing("p", 5):
             store.publish("p", head(2, 2, 4))
         assert paths(store, 1) == ["0.py", "1.py", "2.py"]
@@ -75,7 +75,7 @@ class TestHalfDone:
     def test_units_that_died_before_their_file_live_on_with_it(self, url):
         store = store_at(url, settings())
         keys = begun(store)
-        store._points.change(store._units, {"died": 2}, of("p", among("key", keys[:1])))
+        store._points.change(store._units, {"died": 2}, in_project("p", match_any("key", keys[:1])))
         with store.writing("p", 5):
             store.publish("p", head(2, 3, 6))
         assert paths(store, 2) == ["0.py", "1.py", "2.py"]
@@ -87,7 +87,7 @@ class TestHalfDone:
         with store.writing("p", 5):
             store.retire("p", keys[:1], 2)
             store.publish("p", head(2, 2, 4))
-        store._points.change(store._units, {"born": 3, "died": 1 << 52}, of("p", among("key", keys[:1])))
+        store._points.change(store._units, {"born": 3, "died": 1 << 52}, in_project("p", match_any("key", keys[:1])))
         with store.writing("p", 5):
             store.publish("p", head(3, 2, 4))
         assert paths(store, 3) == ["1.py", "2.py"]
@@ -138,18 +138,18 @@ class TestLease:
     @pytest.mark.usefixtures("short_lease")
     def test_that_of_a_dead_writer_runs_out(self, http):
         store = store_at(http, settings())
-        store._prepare()
+        store._ensure_projects()
         store._leases._make("p")
-        store._leases._take("p", "a writer that died", 1)
+        store._leases._acquire("p", "a writer that died", 1)
         began = time.monotonic()
         with store.writing("p", 10):
             assert time.monotonic() - began > 0.9
 
     def test_one_that_ran_out_long_ago_is_not_waited_for(self, http):
         store = store_at(http, settings())
-        store._prepare()
+        store._ensure_projects()
         store._leases._make("p")
-        store._leases._take("p", "a writer that died", 1)
+        store._leases._acquire("p", "a writer that died", 1)
         store._leases._swap("p", {"until": time.time() - 70})
         with store.writing("p", 1):
             pass
@@ -157,9 +157,9 @@ class TestLease:
     def test_a_folder_has_no_writers_in_other_processes(self, tmp_path):
         with PLACES["qdrant-edge"](tmp_path / "store") as place:
             store = store_at(place, settings())
-            store._prepare()
+            store._ensure_projects()
             store._leases._make("p")
-            store._leases._take("p", "other-process:1:x", 1)
+            store._leases._acquire("p", "other-process:1:x", 1)
             with store.writing("p", 0):
                 pass
             store.close()
@@ -180,7 +180,7 @@ class TestLease:
                     lambda: slow.put_pages("p", {"a": b""}, 2),
                     lambda: slow.sweep("p", 1),
                 ):
-                    with pytest.raises(IndexLocked, match="another one is writing"):
+                    with pytest.raises(IndexLocked, match="another client is writing"):
                         call()
                 quick_one.publish("p", head(2, 3, 6))
             slow.publish("p", head(3, 9, 9))
@@ -287,7 +287,7 @@ class TestSeveral:
         problems: list[BaseException] = []
 
         def run() -> None:
-            store = store_at(http, qdrant_killing.settings())
+            store = store_at(http, qdrant_killed_writer.settings())
             try:
                 for _ in range(3):
                     write(store, "p", 12)
@@ -312,11 +312,11 @@ class TestKilled:
     def test_a_folder_whose_writer_is_killed_has_a_whole_project(self, tmp_path):
         with quick(tmp_path / "x") as folder:
             place = f"qdrant+edge://{folder}"
-            store = store_at(place, qdrant_killing.settings())
+            store = store_at(place, qdrant_killed_writer.settings())
             write(store, "p", 20)
             store.close()
             environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-            command = [sys.executable, "-m", "tests.stores.qdrant_killing", place, "p", "20"]
+            command = [sys.executable, "-m", "tests.stores.qdrant_killed_writer", place, "p", "20"]
             for number in range(2):
                 writer = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
                 assert writer.stdout is not None and writer.stdout.readline() == b"writing\n"
@@ -324,10 +324,10 @@ class TestKilled:
                 writer.send_signal(signal.SIGKILL)
                 writer.wait(120)
                 writer.stdout.close()
-                store = store_at(place, qdrant_killing.settings())
+                store = store_at(place, qdrant_killed_writer.settings())
                 assert look(store, "p", 20) is not None
                 store.close()
 
 
 def test_a_head_is_found_by_its_project_alone():
-    assert named("head", "a") != named("head", "b") != named("page", "b")
+    assert named_point_id("head", "a") != named_point_id("head", "b") != named_point_id("page", "b")

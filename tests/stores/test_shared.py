@@ -13,14 +13,15 @@ import pytest
 from lurcher import Engine
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
 from lurcher.indexing.freshness import TreeState
-from lurcher.server.session import Served
-from lurcher.stores import codec, record
+from lurcher.server.session import Session
+from lurcher.stores import codec
+from lurcher.stores import codec as record
 from lurcher.stores import search as ask
 from lurcher.stores.base import Store
 from lurcher.types import IndexState
 from tests.conftest import FILES, git
+from tests.stores.backends import PLACES
 from tests.stores.memory import MemoryStore
-from tests.stores.places import PLACES
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_an_unknown_project_is_told_of(tree: Path, opened: Callable[..., Engine]
     opened(tree).index()
     with pytest.raises(UsageError, match="no project other") as problem:
         opened(tree, project="other").search("redirects")
-    assert "there are: shop" in problem.value.hint
+    assert "it has: shop" in problem.value.hint
 
 
 def test_exact_text_is_looked_for_here(tree: Path, opened: Callable[..., Engine], local: Callable[..., Engine]) -> None:
@@ -139,14 +140,14 @@ def test_exact_text_is_looked_for_here(tree: Path, opened: Callable[..., Engine]
         answer = opened(tree).search(text, **options)
         assert [hit.id for hit in answer.hits] == [hit.id for hit in local(tree).search(text, **options).hits]
         assert answer.mode == "literal" and "the local index answered" in answer.degraded[0].reason
-        with pytest.raises(UsageError, match="reads whole texts"):
+        with pytest.raises(UsageError, match="reads whole files"):
             opened(tree, project="acme/other").search(text, **options)
 
 
 def test_a_hint_that_ends_with_a_semicolon_is_joined_once(tree: Path, opened: Callable[..., Engine]) -> None:
     store = opened(tree)._store
     assert store is not None
-    assert store.shared.described(StoreError("none", "run: CREATE EXTENSION vector;")).hint.count(";") == 1
+    assert store.shared.add_context(StoreError("none", "run: CREATE EXTENSION vector;")).hint.count(";") == 1
 
 
 def test_only_code_is_shared(tree: Path, opened: Callable[..., Engine]) -> None:
@@ -241,7 +242,7 @@ def test_settings_say_where(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert Engine.open(tree, root=tree).shares
     assert not Engine.open(tree, root=tree, store="local").shares
     monkeypatch.setenv("LURCHER_STORE", "nowhere")
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not an address"):
         Engine.open(tree, root=tree)
     monkeypatch.delenv("LURCHER_STORE")
     with pytest.raises(UsageError, match="no store"):
@@ -257,7 +258,7 @@ def test_a_server_asks_the_store_at_once(tree: Path, place: str, opened: Callabl
     opened(tree).index()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    with Served.open(elsewhere, {"store.url": place, "store.project": "shop"}, index_dir=tmp_path / "none") as served:
+    with Session.open(elsewhere, {"store.url": place, "store.project": "shop"}, index_dir=tmp_path / "none") as served:
         answer = served.search("how are redirects followed")
     assert answer.hits[0].path == "src/client.py" and answer.index.shared
     assert not (tmp_path / "none").exists() and not list(elsewhere.iterdir())
@@ -269,7 +270,7 @@ def test_a_watch_is_local(tree: Path, place: str, ask: Callable[..., Any]) -> No
 
 
 def test_one_folder_is_one_project(tree: Path, opened: Callable[..., Engine]) -> None:
-    with pytest.raises(UsageError, match="one folder is one project"):
+    with pytest.raises(UsageError, match="one folder becomes one project"):
         opened(tree, project=["a", "b"]).index()
 
 
@@ -284,11 +285,11 @@ def test_a_damaged_record_is_an_error_of_the_store(
     assert isinstance(store, MemoryStore)
     for kept in store._shelves["shop"].files.values():
         data = kept.file.record
-        raw = codec.opened(data, "record")
+        raw = codec.decode(data, "record")
         bad = {
             "cut": data[: len(data) // 2], "flipped": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], "empty": b"",
-            "huge": data[:4] + b"\xff" * 8 + data[12:], "foreign": codec.sealed(b"\7" + raw[1:]),
-            "rows": codec.sealed(raw[:36] + b"\xff" * (len(raw) - 36 - 200) + raw[-200:]),
+            "huge": data[:4] + b"\xff" * 8 + data[12:], "foreign": codec.encode(b"\7" + raw[1:]),
+            "rows": codec.encode(raw[:36] + b"\xff" * (len(raw) - 36 - 200) + raw[-200:]),
         }[harm]  # fmt: skip
         object.__setattr__(kept.file, "record", bad)
     with pytest.raises(LurcherError) as problem:
@@ -300,7 +301,7 @@ def test_records_are_as_they_were_packed(tree: Path, store: Store, opened: Calla
     opened(tree).index()
     assert isinstance(store, MemoryStore)
     for kept in store._shelves["shop"].files.values():
-        found = record.unpacked(kept.file.record)
+        found = record.decode_record(kept.file.record)
         assert (found.path, found.language, found.units) == (kept.file.path, kept.file.language, len(kept.file.units))
         for unit in kept.file.units:
             assert (unit.sparse.numbers[1:] > unit.sparse.numbers[:-1]).all() and (unit.sparse.weights > 0).all()

@@ -14,7 +14,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import BroadRoot, ConfigError
-from lurcher.server.session import Served
+from lurcher.server.session import Session
 from lurcher.sources.roots import Root, breadth
 from tests.corpora.history.repo import Repo
 from tests.surfaces.terminal import on_terminal
@@ -127,7 +127,7 @@ def test_python_is_told_when_it_would_index(home: Path) -> None:
 
 
 def test_servers_begin_none(home: Path) -> None:
-    with Served.open(home) as served:
+    with Session.open(home) as served:
         assert not served.search("password").hits
     assert not (home / ".lurcher").exists()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.embedding.test_model2vec import folder
 from tests.tables import write_tiny
+from tests.vectors.test_convert import folder
 
 Ask = Callable[..., Any]
 

@@ -76,14 +76,14 @@ def test_the_compiled_sums_equal_a_plain_loop(seed: int) -> None:
 
 
 def test_grams_compose_what_they_were_fitted_to() -> None:
-    from lurcher.vectors.unseen_terms import grams_of
+    from lurcher.vectors.unseen_terms import hash_grams
 
     rng = np.random.default_rng(0)
     endings = ("er", "ing", "able", "s", "file", "stream")
     stems = [f"{verb}{ending}" for verb in ("read", "write", "open", "close", "parse") for ending in endings]
     vectors = np.stack([unit(rng.standard_normal(12)) for _ in stems]).astype(np.float32)
     rows = fit(stems, vectors, np.ones(len(stems)), (3, 4, 5), 4096)
-    places, owners = grams_of(stems, (3, 4, 5), 4096)
+    places, owners = hash_grams(stems, (3, 4, 5), 4096)
     composed = np.stack([rows[places[owners == i]].mean(0) for i in range(len(stems))])
     near = [float(unit(a) @ unit(b)) for a, b in zip(composed, vectors, strict=True)]
     assert min(near) > 0.7 and np.mean(near) > 0.95

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from lurcher.rerank.base import Candidate
-    from lurcher.rerank.stage import Factor, Second
+    from lurcher.rerank.stage import Factor, RerankedOrder
     from lurcher.runtime.cache import Cache
 
 Lap: TypeAlias = "Callable[[str], None]"
@@ -80,12 +80,12 @@ class Findings:
 class _Unchanged:
     """An order that is not reranked."""
 
-    said, notes = (), ()
+    stored, notes = (), ()
 
     def before(self, position: int) -> int:
         return position
 
-    def told(self, position: int, hit: Hit) -> Hit:
+    def annotate(self, position: int, hit: Hit) -> Hit:
         return hit
 
 
@@ -94,13 +94,13 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
     listing, notes = found.listing, found.notes
     names = query.rerank if found.reranked else ()
     cursor = cursors.decode(query.cursor, expect=found.fingerprint) if query.cursor is not None else None
-    second: Second | _Unchanged = _Unchanged()
+    second: RerankedOrder | _Unchanged = _Unchanged()
     if names:
-        from lurcher.rerank.stage import Head, look_again
+        from lurcher.rerank.stage import TopHits, run_rerankers
 
-        second = look_again(
-            names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, cache,
-            said=cursor.rerank_scores if cursor else None, factors=found.factors,
+        second = run_rerankers(
+            names, query.text, TopHits(len(listing), listing.score, listing.candidate), settings, root, cache,
+            stored=cursor.rerank_scores if cursor else None, factors=found.factors,
         )  # fmt: skip
         lap("rerank")
     elif query.rerank:
@@ -113,9 +113,9 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
     prefetch = getattr(listing, "prefetch", None)
     if prefetch is not None:
         prefetch(places)
-    hits = tuple([second.told(i, listing.hit(place)) for i, place in zip(page.indices, places, strict=True)])
+    hits = tuple([second.annotate(i, listing.hit(place)) for i, place in zip(page.indices, places, strict=True)])
     notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
-    scores = second.said if names else None
+    scores = second.stored if names else None
     following = cursors.encode(cursors.CursorState(page.next, found.fingerprint, scores)) if page.next else None
     lap("pack")
     return Answer(

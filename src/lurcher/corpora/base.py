@@ -108,6 +108,6 @@ class Services:
         chosen = [name for name in configured if commits or name != "outcome"] if names is None else as_tuple(names)
         if all(name == "none" for name in chosen):
             return ()
-        from lurcher.rerank.stage import checked_names
+        from lurcher.rerank.stage import check_reranker_names
 
-        return checked_names(chosen, ("outcome",) if commits else ())
+        return check_reranker_names(chosen, ("outcome",) if commits else ())

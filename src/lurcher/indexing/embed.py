@@ -27,8 +27,8 @@ from lurcher.storage.segment_reader import Segment
 from lurcher.storage.segment_writer import as_bytes
 from lurcher.storage.sidecar import KEY_BYTES, KIND, VECTOR_GROUPS, VectorGroup, VectorSidecar, check_sidecar
 from lurcher.types import HEADING, HEADING_PATH, Progress
-from lurcher.vectors.query import other_size
-from lurcher.vectors.sums import unit_length
+from lurcher.vectors.quantise import normalise_sums
+from lurcher.vectors.query import wrong_size_error
 from lurcher.vectors.text_model import TextModel
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ class _EmbeddingRun:
         settings = self._model.settings
         limit = self._deadline or Deadline.after(settings.seconds)
         try:
-            found = self._model.documents([item.text for item in batch], limit)
+            found = self._model.embed_documents([item.text for item in batch], limit)
         except ServerError as problem:
             if problem.status not in _REFUSAL_STATUSES or self._refused_in_a_row >= _MAX_REFUSED:
                 raise
@@ -399,8 +399,8 @@ class _EmbeddingRun:
                 for rows in parts:
                     rows.numbers = np.zeros((rows.texts.count, dims), np.int8)
         if dims != self._dims:
-            raise other_size(dims, self._dims)
-        numbers, scales = unit_length(found)
+            raise wrong_size_error(dims, self._dims)
+        numbers, scales = normalise_sums(found)
         for i, item in enumerate(batch):
             for rows, number in item.places:
                 rows.numbers[number], rows.scales[number] = numbers[i], scales[i]

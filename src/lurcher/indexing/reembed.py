@@ -218,7 +218,7 @@ def _embed_and_commit(
     )  # fmt: skip
     if done.refused and not done.problem:
         notes.append(refused_note(done.refused))
-    return latest, model.failed(done.problem) if done.problem is not None else None
+    return latest, model.record_failure(done.problem) if done.problem is not None else None
 
 
 def _describe_files(manifest: Manifest) -> Callable[[str, Container], list[TextGroup]]:

@@ -39,7 +39,8 @@ from lurcher.storage.folder import IndexFolder, digest_root, index_folder_of
 from lurcher.storage.manifest import FOLDER_TAG, UNREADABLE, Manifest
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Progress
-from lurcher.vectors.model import Model, model_of
+from lurcher.vectors import select_model
+from lurcher.vectors.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ class RootIndex:
     ) -> None:
         self.root = root
         self.settings = settings
-        self.model = model_of(settings, root.place) if model is None else model
+        self.model = select_model(settings, root.place) if model is None else model
         self.index_dir = index_dir
         """The folder for the index, if the caller chose one; it goes before the settings."""
         folder = index_folder_of(root, settings) if index_dir is None else str(index_dir)
@@ -529,7 +530,7 @@ class RootIndex:
             manifest = write()
         except ModelError as problem:
             # A model file is verified while it is read. Without it the index just has no vectors.
-            self.model = self.model.broken(problem)
+            self.model = self.model.with_problem(problem)
             manifest = write()
         self._generation.adopt(manifest)
         return manifest

@@ -93,7 +93,7 @@ class Workspace:
         models = [project.model for project in self.projects]
         if len({model.digest for model in models}) == 1:
             return models[0]
-        return models[0].broken(ModelError("the folders have different models", "set dense.model alike for all of them"))
+        return models[0].with_problem(ModelError("the folders have different models", "set dense.model alike for all of them"))
 
     def views(self, progress: Progress, *, refresh: bool = True, check: bool = True, needs_vectors: bool = True) -> list[View]:
         """Each root's index, brought up to date unless told otherwise; see `Project.view`."""

@@ -61,14 +61,14 @@ def stack(settings: Settings, root: Path, further: Sequence[Check] = ()) -> Iter
 
 
 def embedding(settings: Settings, root: Path) -> Health | None:
-    from lurcher.vectors.service import Wanted, provider_named
+    from lurcher.vectors.service import ProviderRequest, provider_named
 
     chosen = settings.embedding
     if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        embedder = provider_named(chosen.provider)[1](Wanted(settings, root))
+        embedder = provider_named(chosen.provider)[1](ProviderRequest(settings, root))
         service = getattr(embedder, "service", embedder)
         about = replace(about, address=_address(getattr(service, "base", None)))
         once = getattr(embedder, "once", embedder.embed)
@@ -81,18 +81,18 @@ def embedding(settings: Settings, root: Path) -> Health | None:
 
 
 def sparse(settings: Settings, root: Path) -> Health | None:
-    from lurcher.vectors.sparse import sparse_of
+    from lurcher.vectors.sparse import make_sparse_embedder
 
     chosen = settings.sparse
     if chosen.provider == "terms":
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        embedder = sparse_of(settings)
+        embedder = make_sparse_embedder(settings)
         assert embedder is not None
         about = replace(about, address=_address(embedder.base))
-        found, took = timed(lambda: embedder.once([_TEXT], deadline))
-        told = _about("tei", embedder.ask, deadline)
+        found, took = timed(lambda: embedder.embed_once([_TEXT], deadline))
+        told = _about("tei", embedder.request, deadline)
         return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""), latency_ms=took,
                        state=f"{len(found[0].numbers)} terms of {len(_TEXT.split())} words")  # fmt: skip
 
@@ -101,17 +101,17 @@ def sparse(settings: Settings, root: Path) -> Health | None:
 
 def reranker(settings: Settings, root: Path) -> Health | None:
     from lurcher.config.trust import user_setting
-    from lurcher.rerank.cross import server_of
+    from lurcher.rerank.cross import make_server
 
     chosen = settings.reranker
     if not chosen.url.strip():
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        server = server_of(settings, user_setting(settings, "reranker.url"))
+        server = make_server(settings, user_setting(settings, "reranker.url"))
         about = replace(about, address=_address(server.base))
         _, took = timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
-        told = _about(chosen.protocol, server.ask, deadline)
+        told = _about(chosen.protocol, server.request, deadline)
         asked = chosen.model if chosen.protocol == "infinity" else ""
         return replace(about, model=asked or told.get("model", ""), version=told.get("version", ""), latency_ms=took)
 
@@ -119,20 +119,20 @@ def reranker(settings: Settings, root: Path) -> Health | None:
 
 
 def judge(settings: Settings, root: Path) -> Health | None:
-    from lurcher.rerank.chat import OLLAMA_MODEL, chat_of
+    from lurcher.rerank.chat import OLLAMA_MODEL, make_chat
 
     chosen = settings.judge
     if "llm" not in settings.search.rerank.split() and not any(key.startswith("judge.") for key in settings.origins):
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        chat = chat_of(settings)
+        chat = make_chat(settings)
         about = replace(about, address=_address(chat.base))
         models, took = timed(lambda: chat.models(deadline))
         wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else next(iter(models), ""))
         there = bool({wanted, f"{wanted}:latest"} & set(models))
         state = f"{len(models)} chat models" + ("" if there else f", {wanted or 'none'} is not among them")
-        told = _about(chosen.protocol, chat.ask, deadline) if chosen.protocol == "ollama" else {}
+        told = _about(chosen.protocol, chat.request, deadline) if chosen.protocol == "ollama" else {}
         return replace(about, model=wanted, version=told.get("version", ""), latency_ms=took, state=state)
 
     return examine(Health("judge", chosen.protocol, chosen.url), look)

@@ -15,7 +15,8 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.vectors import Direction, to_direction
 from lurcher.types import LaneWhy
 from lurcher.vectors.model import Model
-from lurcher.vectors.query import direction, unfit
+from lurcher.vectors.query import find_mismatch
+from lurcher.vectors.query import query_direction as direction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +128,7 @@ class DenseCosines:
 def run(request: Request) -> DenseCosines:
     model, snapshot, plan = request.model, request.snapshot, request.plan
     dims = snapshot.cosines.dims
-    problem = unfit(model, dims if snapshot.unit_total else None)
+    problem = find_mismatch(model, dims if snapshot.unit_total else None)
     if problem is not None:
         raise problem
     if model.textual and not snapshot.unit_total:

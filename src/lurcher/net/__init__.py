@@ -1,1 +1,1 @@
-"""Requests to configured servers: one HTTP client with a total deadline, and a circuit breaker."""
+"""Requests to configured servers: an HTTP client with a total deadline, retries with growing pauses, and a circuit breaker."""

@@ -1,11 +1,11 @@
-"""Leaves a service alone that keeps failing, so that not every question has to find out for itself.
+"""A circuit breaker: a service that keeps failing is not called for a while, so that not every query waits for it in vain.
 
-    asked ──► so many failures in a row ──► left alone for a while ──► one question tries ──► asked again
-                                                   ▲                        │
-                                                   └──── it fails too ──────┘
+    closed ──► `failures` in a row ──► open for `pause` seconds ──► one call probes ──► closed
+                                          ▲                            │
+                                          └────────── it fails ────────┘
 
-There is one breaker for each service and address in a process, whoever asks. It also holds back those that would be too many
-at a time. What counts is whether the service does its work: a refusal of one request (4xx) says that it is there.
+A process has one breaker per service and address, whoever calls. It also limits how many calls are under way at a time. A
+refusal of one request (4xx) counts as a success: the service is there.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult
 
 from lurcher.errors import ServerError
-from lurcher.net.http import Deadline, place
+from lurcher.net.http import Deadline, origin
 
 DOCTOR = "run: lurcher doctor"
 _BUSY = (408, 429)
-"""Refusals that are not about the request."""
+"""Statuses below 500 that are about the service and not about the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,40 +41,40 @@ PACE = Pace()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FailureStreak:
     """Failures in a row."""
 
     count: int
     first: float
-    """When, by the breaker's clock."""
+    """Time of the first failure, by the breaker's clock."""
     until: float
-    """Before then nobody asks."""
+    """Until then the service is not called."""
     last: str
     tried: str
 
 
 class Breaker:
-    """May be used from several threads."""
+    """Thread-safe."""
 
     def __init__(
-        self, service: str, address: str, pace: Pace = PACE, clock: Callable[[], float] = time.monotonic
+        self, service: str, address: str, limits: Pace = PACE, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.service, self.address = service, address
-        self.pace = pace
+        self.limits = limits
         self._clock = clock
         self._changed = threading.Condition()
-        self._row: Row | None = None
+        self._streak: FailureStreak | None = None
         self._probing = False
         self._under_way = 0
 
     @property
-    def row(self) -> Row | None:
+    def streak(self) -> FailureStreak | None:
         """The failures since the last success, if there are any."""
-        return self._row
+        return self._streak
 
     @contextmanager
     def guard(self, deadline: Deadline) -> Iterator[None]:
-        """Ask the service inside of this; raises at once where it is left alone, and counts how it went."""
+        """Call the service inside this context; it raises at once while the breaker is open, and counts the outcome."""
         probing = self._enter(deadline)
         try:
             yield
@@ -82,55 +82,56 @@ class Breaker:
             problem.service = problem.service or self.service
             self._leave(probing, problem)
             raise
-        except BaseException:  # it was not the service that failed
-            self._leave(probing, None, told=False)
+        except BaseException:  # the caller failed, not the service
+            self._leave(probing, None, outcome_known=False)
             raise
         self._leave(probing, None)
 
     def _enter(self, deadline: Deadline) -> bool:
         with self._changed:
             probing = self._admit()
-            while self._under_way >= self.pace.concurrency:
+            while self._under_way >= self.limits.concurrency:
                 if not self._changed.wait(deadline.left):
                     self._probing = self._probing and not probing
-                    raise self._error(f"is asked {self._under_way} things already, and none is done", deadline.seconds)
+                    raise self._error(f"has {self._under_way} calls under way, and none is done", deadline.seconds)
             self._under_way += 1
             return probing
 
     def _admit(self) -> bool:
-        """Whether this is the one that finds out if a service is back."""
-        row = self._row
-        if row is None or not self.pace.failures or row.count < self.pace.failures:
+        """Whether this call probes if the service is back; raises while the breaker is open."""
+        streak = self._streak
+        if streak is None or not self.limits.failures or streak.count < self.limits.failures:
             return False
         now = self._clock()
-        if now < row.until or self._probing:
-            left = max(0.0, row.until - now)
-            again = f"not asked for another {left:.0f} s" if left else "being tried again"
-            told = f"failed {row.count} times in a row, the first {now - row.first:.0f} s ago, and is {again}; {row.last}"
-            raise self._error(told, left, row.tried)
+        if now < streak.until or self._probing:
+            left = max(0.0, streak.until - now)
+            again = f"not called for another {left:.0f} s" if left else "being probed"
+            since = f"failed {streak.count} times in a row, the first {now - streak.first:.0f} s ago"
+            message = f"{since}, and is {again}; {streak.last}"
+            raise self._error(message, left, streak.tried)
         self._probing = True
         return True
 
-    def _error(self, told: str, after: float, tried: str = "") -> ServerError:
-        problem = ServerError(f"the {self.service} service at {self.address} {told}", DOCTOR, passing=True, after=after)
+    def _error(self, message: str, after: float, tried: str = "") -> ServerError:
+        problem = ServerError(f"the {self.service} service at {self.address} {message}", DOCTOR, passing=True, after=after)
         problem.service, problem.tried = self.service, tried
         return problem
 
-    def _leave(self, probing: bool, problem: ServerError | None, *, told: bool = True) -> None:
+    def _leave(self, probing: bool, problem: ServerError | None, *, outcome_known: bool = True) -> None:
         with self._changed:
             self._under_way -= 1
             self._probing = self._probing and not probing
-            if told and (problem is None or not _counts(problem)):
-                self._row = None
+            if outcome_known and (problem is None or not _counts(problem)):
+                self._streak = None
             elif problem is not None:
-                now, row = self._clock(), self._row
-                count, first = (row.count + 1, row.first) if row is not None else (1, now)
-                self._row = Row(count, first, now + self.pace.pause, problem.message, problem.tried)
+                now, streak = self._clock(), self._streak
+                count, first = (streak.count + 1, streak.first) if streak is not None else (1, now)
+                self._streak = FailureStreak(count, first, now + self.limits.pause, problem.message, problem.tried)
             self._changed.notify()
 
 
 def _counts(problem: ServerError) -> bool:
-    """Whether a failure says something about the service and not about what it was asked."""
+    """Whether a failure is one of the service, not of the request."""
     return not 400 <= problem.status < 500 or problem.status in _BUSY
 
 
@@ -138,14 +139,14 @@ _lock = threading.Lock()
 _breakers: dict[tuple[str, str], Breaker] = {}
 
 
-def breaker_of(service: str, base: SplitResult) -> Breaker:
+def get_breaker(service: str, base: SplitResult) -> Breaker:
     """The one breaker of a service at an address."""
-    address = place(base) + base.path.rstrip("/")
+    address = origin(base) + base.path.rstrip("/")
     with _lock:
         return _breakers.setdefault((service, address), Breaker(service, address, PACE))
 
 
-def forget() -> None:
-    """Every service has a clean record again."""
+def reset_breakers() -> None:
+    """Forget all failures."""
     with _lock:
         _breakers.clear()

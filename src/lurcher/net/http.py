@@ -1,12 +1,13 @@
-"""Asks a configured server over HTTP, within one time limit for everything: name look-up, connection, every byte of the answer.
+"""Sends requests to a configured server within one deadline for everything: name lookup, connection, every byte of the reply.
 
-A server may be down, slow, wrong or hostile. So: no redirects, no proxies of the environment, no more than so many bytes, and
-a limit that a server cannot stretch by sending a byte now and then, as it could with a limit per read.
+A server may be down, slow, wrong or hostile. So: no redirects, no proxies of the environment, a limit on the size of a reply,
+and a deadline that a server cannot extend by sending a byte now and then, as it could with a timeout per read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -20,14 +21,17 @@ from lurcher.errors import ConfigError, ServerError
 if TYPE_CHECKING:
     from http.client import HTTPConnection
 
-MOST_BYTES = 4_000_000
-_MOST_TOLD = 200
-"""Characters of a server's own words that are passed on."""
+
+MAX_BYTES = 4_000_000
+_SECRET = re.compile(r"(?<=://)([^/?#@]*?)(:[^/?#]*)?@(?=[^@/?#]*(?:[/?#]|$))")
+_PARAMETER = re.compile(r"([?&](?:password|passwd|api[-_]?key|key|token|secret|sslpassword)=)[^&#]*", re.IGNORECASE)
+_MAX_MESSAGE = 200
+"""Characters of a server's error message that are passed on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment after which nothing is waited for."""
+    """A moment on the monotonic clock, `seconds` after it was set."""
 
     at: float
     seconds: float
@@ -41,8 +45,8 @@ class Deadline:
         return max(0.0, self.at - time.monotonic())
 
 
-def checked_url(url: str, setting: str) -> SplitResult:
-    """The parts of a server's address."""
+def check_url(url: str, setting: str) -> SplitResult:
+    """The parts of the server's address in a setting; an error names the setting."""
     hint = f"write {setting} as http://HOST:PORT or https://HOST"
     try:
         parts = urlsplit(url.strip())
@@ -54,74 +58,81 @@ def checked_url(url: str, setting: str) -> SplitResult:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigError(f"{setting} has more than a host, a port and a path", hint)
     if any(ord(letter) <= 32 or ord(letter) > 126 for letter in url.strip()):
-        raise ConfigError(f"{setting} has letters that no address has: {url!r}", hint)
+        raise ConfigError(f"{setting} has characters that no address can have: {url!r}", hint)
     return parts
 
 
-def ask(
+def redact_url(url: str) -> str:
+    """An address with its password or key masked, for messages."""
+    masked = _SECRET.sub(lambda found: f"{found[1]}{':***' if found[2] else ''}@", url)
+    return _PARAMETER.sub(r"\1***", masked)
+
+
+def request_json(
     base: SplitResult,
     path: str,
     deadline: Deadline,
     body: Any = None,
     *,
     headers: Mapping[str, str] | None = None,
-    most: int = MOST_BYTES,
+    max_bytes: int = MAX_BYTES,
 ) -> Any:
-    """What the server answers, read as JSON: to `body` posted as JSON, or to a plain question.
+    """The server's reply, parsed as JSON: to a POST of `body` as JSON, or to a GET without one.
 
-    An answer of more than `most` bytes is refused; `headers` are sent along and never told of. A failure names what was tried.
+    A reply of more than `max_bytes` is refused. `headers` are sent and never shown. An error names the request (`tried`).
     """
     try:
-        return _answer(base, path, deadline, body, headers or {}, most)
+        return _request(base, path, deadline, body, headers or {}, max_bytes)
     except ServerError as problem:
-        problem.tried = f"{'GET' if body is None else 'POST'} {place(base)}{base.path.rstrip('/')}{path}"
+        problem.tried = f"{'GET' if body is None else 'POST'} {origin(base)}{base.path.rstrip('/')}{path}"
         raise
 
 
-def _answer(base: SplitResult, path: str, deadline: Deadline, body: Any, headers: Mapping[str, str], most: int) -> Any:
-    asked = _Asked(base, path, None if body is None else json.dumps(body).encode("ascii"), headers, most)
-    worker = threading.Thread(target=asked.run, args=(deadline.left,), name="lurcher-ask", daemon=True)
+def _request(base: SplitResult, path: str, deadline: Deadline, body: Any, headers: Mapping[str, str], max_bytes: int) -> Any:
+    request = _Request(base, path, None if body is None else json.dumps(body).encode("ascii"), headers, max_bytes)
+    worker = threading.Thread(target=request.run, args=(deadline.left,), name="lurcher-request", daemon=True)
     worker.start()
     worker.join(deadline.left)
     if worker.is_alive():
-        asked.give_up()
-        asked.late = True
-    if asked.late:
-        said = f"{place(base)} did not answer within {deadline.seconds:g} s"
-        raise ServerError(said, "raise the limit, or use a smaller model", passing=True)
-    if asked.problem is not None:
-        raise asked.problem
-    status, data = asked.status, asked.data
+        request.abort()
+        request.late = True
+    if request.late:
+        message = f"{origin(base)} did not answer within {deadline.seconds:g} s"
+        raise ServerError(message, "raise the limit, or use a smaller model", passing=True)
+    if request.problem is not None:
+        raise request.problem
+    status, data = request.status, request.data
     if 300 <= status < 400:
-        raise ServerError(f"{place(base)} sends us elsewhere, which is not followed", "configure the address it should be")
+        raise ServerError(f"{origin(base)} redirects to another address, which is not followed", "configure that address")
     if status != 200:
-        said = f"{place(base)} answers {status}{_told(data)}"
+        message = f"{origin(base)} answers {status}{_server_message(data)}"
         passing = status == 429 or status >= 500
-        raise ServerError(said, "see the server's own log", status, passing=passing, after=asked.retry_after)
+        raise ServerError(message, "see the server's own log", status, passing=passing, after=request.retry_after)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        said = f"{place(base)} answers with something else than JSON"
-        raise ServerError(said, "check the address and the protocol") from None
+        message = f"{origin(base)} answers with something else than JSON"
+        raise ServerError(message, "check the address and the protocol") from None
 
 
-def place(base: SplitResult) -> str:
+def origin(base: SplitResult) -> str:
+    """Scheme, host and port."""
     return f"{base.scheme}://{base.netloc}"
 
 
-class _Asked:
-    """One request, in a thread of its own so that nobody has to wait for it."""
+class _Request:
+    """One request in a thread of its own, which the caller stops waiting for at the deadline."""
 
-    def __init__(self, base: SplitResult, path: str, body: bytes | None, headers: Mapping[str, str], most: int) -> None:
+    def __init__(self, base: SplitResult, path: str, body: bytes | None, headers: Mapping[str, str], max_bytes: int) -> None:
         self._base, self._path, self._body = base, base.path.rstrip("/") + path, body
-        self._headers, self._most = headers, most
+        self._headers, self._max_bytes = headers, max_bytes
         self._connection: HTTPConnection | None = None
         self.status = 0
         self.data = b""
         self.retry_after = 0.0
-        """Seconds that the server asks us to wait before another try."""
+        """Seconds that the server asks to wait before a retry."""
         self.late = False
-        """Whether time ran out, which the socket and the one that waits for it may each be the first to see."""
+        """Whether the deadline passed; set by the socket's timeout or by the waiting thread, whichever is first."""
         self.problem: ServerError | None = None
 
     def run(self, seconds: float) -> None:
@@ -132,12 +143,12 @@ class _Asked:
         except TimeoutError:
             self.late = True
         except ConnectionRefusedError:
-            said = f"nothing answers at {place(self._base)}"
-            self.problem = ServerError(said, "start the server, or correct the address", passing=True)
+            message = f"nothing answers at {origin(self._base)}"
+            self.problem = ServerError(message, "start the server, or correct the address", passing=True)
         except (OSError, HTTPException, ValueError) as error:
-            said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            said = f"{place(self._base)} cannot be asked: {said}"
-            self.problem = ServerError(said, "check the server and its address", passing=True)
+            message = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+            message = f"{origin(self._base)} cannot be reached: {message}"
+            self.problem = ServerError(message, "check the server and its address", passing=True)
         except ServerError as problem:
             self.problem = problem
         finally:
@@ -156,38 +167,38 @@ class _Asked:
         self._connection.request("GET" if self._body is None else "POST", self._path, self._body, headers)
         response = self._connection.getresponse()
         parts, size = [], 0
-        while size <= self._most:
+        while size <= self._max_bytes:
             part = response.read1(65_536)
             if not part:
                 break
             parts.append(part)
             size += len(part)
-        if size > self._most:
-            raise ServerError(f"{place(self._base)} answers with more than {self._most:,} bytes", "check the address")
+        if size > self._max_bytes:
+            raise ServerError(f"{origin(self._base)} answers with more than {self._max_bytes:,} bytes", "check the address")
         if response.length:
-            said = f"{place(self._base)} broke off in the middle of its answer"
-            raise ServerError(said, "see the server's own log", passing=True)
+            message = f"{origin(self._base)} closed the connection in the middle of its reply"
+            raise ServerError(message, "see the server's own log", passing=True)
         self.retry_after = _seconds(response.getheader("Retry-After"))
         self.status, self.data = response.status, b"".join(parts)
 
-    def give_up(self) -> None:
-        """Wake the thread up, if it waits for the server, so that it ends."""
+    def abort(self) -> None:
+        """End the thread if it waits for the server."""
         import socket
 
         connection = self._connection
-        wire = getattr(connection, "sock", None)
-        if wire is not None:
+        sock = getattr(connection, "sock", None)
+        if sock is not None:
             with suppress(OSError):
-                wire.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
 
 
 def _seconds(text: str | None) -> float:
-    """A number of seconds; 0 for none, or for a date, which is as good as none to whoever has a limit of seconds."""
+    """The seconds in a Retry-After header; 0 for none, or for a date."""
     return float(text) if text is not None and text.strip().isdecimal() and len(text) < 8 else 0.0
 
 
-def _told(data: bytes) -> str:
-    """What a server says about its failure, in one short line."""
+def _server_message(data: bytes) -> str:
+    """The server's error message as one short line."""
     text = data[:2000].decode("utf-8", "replace")
     try:
         found = json.loads(text)
@@ -195,6 +206,6 @@ def _told(data: bytes) -> str:
         text = str(found.get("message", found) if isinstance(found, dict) else found)
     except (ValueError, RecursionError):
         if text.lstrip().startswith("<"):
-            return ""  # a page for people
+            return ""  # an HTML page
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return f": {line[:_MOST_TOLD]}" if line else ""
+    return f": {line[:_MAX_MESSAGE]}" if line else ""

@@ -1,1 +1,1 @@
-"""The second look: models that read question and text together reorder the first hits. One file per reranker."""
+"""Rerankers: models that read query and text together reorder the first hits. One file per reranker."""

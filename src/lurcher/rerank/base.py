@@ -1,11 +1,11 @@
-"""What every reranker is asked and what it answers with.
+"""The interface of rerankers: models that read query and text together.
 
 A reranker is one file of this folder (or an entry point in the group `lurcher.rerank`) with
 
     rerank(request) -> Judged
-    top(settings)   -> how many of the first candidates it looks at
+    top(settings)   -> how many of the first candidates it reads
 
-It raises a LurcherError where it cannot do its work; the order then stays as it was, and the answer says why.
+It raises a LurcherError if it fails; the order then stays as it was, and the answer says why.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One hit as a reranker reads it."""
+    """A hit as a reranker reads it."""
 
     header: str
-    """What it is: path and symbol of code, subject of a commit, title and heading of a note."""
+    """Path and symbol of code, subject of a commit, title and heading of a note."""
     text: str
     score: float
 
@@ -39,7 +39,7 @@ class Request:
     """Best first."""
     settings: Settings
     root: Path
-    """The folder that the project's own settings may name files of."""
+    """The project's folder, in which its own settings may name files."""
     warm: Cache = field(default_factory=Cache)
     """Holds loaded models from one request to the next."""
 
@@ -47,13 +47,13 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Judged:
     scores: tuple[float | None, ...]
-    """One for each candidate, from 0 to 1; None for one that got none, which counts as the middle. Where most got none, the
-    order stays."""
+    """One for each candidate, from 0 to 1; None for one without a score, which counts as 0.5. Where most have none, the order
+    stays."""
     held: frozenset[int] = frozenset()
-    """Candidates that must not be moved: they keep the place they have."""
+    """Candidates that keep their place."""
     notes: tuple[Degraded, ...] = ()
     hint: str = ""
-    """What to do where some got no score; that it is so is told without it."""
+    """What to do where some have no score; the answer reports that by itself."""
 
 
 def reranker_named(name: str) -> tuple[Callable[[Request], Judged], Callable[[Settings], int]]:

@@ -1,4 +1,4 @@
-"""Chat models on a server: Ollama's own interface, or the one of OpenAI that most other servers speak."""
+"""Chat models on a server: by Ollama's own interface, or by that of OpenAI, which most other servers offer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from urllib.parse import SplitResult
 from lurcher.config import Settings
 from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ServerError
-from lurcher.net.breaker import Breaker, breaker_of
-from lurcher.net.http import Deadline, ask, checked_url, place
+from lurcher.net.breaker import Breaker, get_breaker
+from lurcher.net.http import Deadline, check_url, origin, request_json
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)
 _NOT_CHAT = re.compile(r"embed|rerank|minilm|\b(?:bge|gte|e5|clip|whisper|tts|dall-e)\b", re.IGNORECASE)
 _TOKEN_CHARS = 3.0
-"""Characters of a token, counted low."""
+"""Characters per token, a low estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +27,20 @@ class Chat:
     base: SplitResult
     protocol: str
     model: str
-    """Empty: whatever the server has."""
+    """Empty: the server's default."""
     key: str = field(default="", repr=False)
     breaker: Breaker | None = None
 
     def models(self, deadline: Deadline) -> list[str]:
-        """The chat models that the server has, those that only embed left out."""
+        """The chat models of the server, without those that only embed."""
         if self.protocol == "ollama":
-            answer = self.ask("/api/tags", deadline)
+            answer = self.request("/api/tags", deadline)
             entries = answer.get("models") if isinstance(answer, dict) else None
         else:
-            answer = self.ask(self._v1("/models"), deadline)
+            answer = self.request(self._v1("/models"), deadline)
             entries = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
-            raise ServerError(f"{place(self.base)} does not list its models", "check judge.url and judge.protocol")
+            raise ServerError(f"{origin(self.base)} does not list its models", "check judge.url and judge.protocol")
         found = []
         for entry in entries:
             name = (entry.get("name") or entry.get("model") or entry.get("id")) if isinstance(entry, dict) else None
@@ -49,58 +49,58 @@ class Chat:
         return found
 
     def reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any = None) -> str:
-        """What the model says to a prompt; held to the JSON schema `shape` where the server can do that."""
+        """The model's reply to a prompt, in the JSON schema `shape` where the server supports schemas."""
         with self.breaker.guard(deadline) if self.breaker is not None else nullcontext():
-            return self._shaped(system, text, most_tokens, deadline, shape)
+            return self._reply_with_schema(system, text, most_tokens, deadline, shape)
 
-    def _shaped(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
+    def _reply_with_schema(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
         if shape is not None:
             try:
                 return self._reply(system, text, most_tokens, deadline, shape)
             except ServerError as problem:
-                if problem.status not in (400, 422, 501):  # it knows of no such thing
+                if problem.status not in (400, 422, 501):  # the server does not support schemas
                     raise
         return self._reply(system, text, most_tokens, deadline, None)
 
     def _reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
         if self.protocol == "ollama":
-            room = int((len(system) + len(text)) / _TOKEN_CHARS) + most_tokens + 256
+            context = int((len(system) + len(text)) / _TOKEN_CHARS) + most_tokens + 256
             body: dict[str, Any] = {
                 "model": self.model or OLLAMA_MODEL, "system": system, "prompt": text, "stream": False,
-                # Unless told, it cuts a prompt off that is longer than its default.
-                "options": {"temperature": 0, "seed": 0, "num_predict": most_tokens, "num_ctx": 1024 * -(-room // 1024)},
+                # Ollama truncates a prompt that is longer than its default context.
+                "options": {"temperature": 0, "seed": 0, "num_predict": most_tokens, "num_ctx": 1024 * -(-context // 1024)},
             }  # fmt: skip
             if shape is not None:
                 body["format"] = shape
-            answer = self.ask("/api/generate", deadline, body)
-            said = answer.get("response") if isinstance(answer, dict) else None
+            answer = self.request("/api/generate", deadline, body)
+            reply = answer.get("response") if isinstance(answer, dict) else None
         else:
             body = {
-                "model": self.model or self._first(deadline), "temperature": 0, "seed": 0, "max_tokens": most_tokens,
+                "model": self.model or self._first_model(deadline), "temperature": 0, "seed": 0, "max_tokens": most_tokens,
                 "stream": False,
                 "messages": [{"role": "system", "content": system}, {"role": "user", "content": text}],
             }  # fmt: skip
             if shape is not None:
                 named = {"name": "scores", "schema": shape, "strict": True}
                 body["response_format"] = {"type": "json_schema", "json_schema": named}
-            answer = self.ask(self._v1("/chat/completions"), deadline, body)
-            said = _content(answer)
-        if not isinstance(said, str):
-            raise ServerError(f"{place(self.base)} answers without a text", "check judge.url and judge.protocol")
-        return said
+            answer = self.request(self._v1("/chat/completions"), deadline, body)
+            reply = _content(answer)
+        if not isinstance(reply, str):
+            raise ServerError(f"{origin(self.base)} answers without text", "check judge.url and judge.protocol")
+        return reply
 
-    def _first(self, deadline: Deadline) -> str:
+    def _first_model(self, deadline: Deadline) -> str:
         found = self.models(deadline)
         if not found:
-            raise ServerError(f"{place(self.base)} has no chat model", "load one there, or set judge.model")
+            raise ServerError(f"{origin(self.base)} has no chat model", "load one there, or set judge.model")
         return found[0]
 
     def _v1(self, path: str) -> str:
         return path if self.base.path.rstrip("/").endswith("/v1") else f"/v1{path}"
 
-    def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
+    def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
         try:
-            return ask(self.base, path, deadline, body, headers=authorization(self.key))
+            return request_json(self.base, path, deadline, body, headers=authorization(self.key))
         except ServerError as problem:
             if problem.status == 404 and self.protocol == "ollama" and "model" in problem.message:
                 name = self.model or OLLAMA_MODEL
@@ -114,11 +114,11 @@ class Chat:
             raise
 
 
-def chat_of(settings: Settings) -> Chat:
+def make_chat(settings: Settings) -> Chat:
     """The server and model that the settings name."""
     judge = settings.judge
-    base = checked_url(user_setting(settings, "judge.url"), "judge.url")
-    key, breaker = service_key("judge", base), breaker_of("judge", base)
+    base = check_url(user_setting(settings, "judge.url"), "judge.url")
+    key, breaker = service_key("judge", base), get_breaker("judge", base)
     return Chat(base, judge.protocol, judge.model.strip(), key, breaker)
 
 
@@ -130,9 +130,9 @@ def _content(answer: Any) -> Any:
 
 
 def _is_chat(name: str, entry: dict[str, Any]) -> bool:
-    able = entry.get("capabilities")
-    if isinstance(able, list) and able:
-        return any(word in able for word in ("completion", "chat"))
+    capabilities = entry.get("capabilities")
+    if isinstance(capabilities, list) and capabilities:
+        return any(word in capabilities for word in ("completion", "chat"))
     details = entry.get("details")
     families: list[Any] = []
     if isinstance(details, dict):

@@ -1,5 +1,7 @@
-"""`--rerank cross`: a cross-encoder reads question and text together; here, or on a server that speaks TEI's or infinity's
-`/rerank` where `reranker.url` names one."""
+"""`--rerank cross`: a cross-encoder reads query and text together.
+
+It runs in this process from an ONNX model, or on a server with the `/rerank` of TEI or infinity where `reranker.url` is set.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,27 @@ from urllib.parse import SplitResult
 from lurcher.config import Settings
 from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ModelError, ServerError
-from lurcher.net.breaker import breaker_of
-from lurcher.net.http import Deadline, ask, checked_url, place
+from lurcher.net.breaker import get_breaker
+from lurcher.net.http import Deadline, check_url, origin, request_json
 from lurcher.rerank.base import Judged, Request
 from lurcher.types import Degraded
-from lurcher.vectors.onnx_model import Files, Network
+from lurcher.vectors.onnx_model import ModelFiles, OnnxModel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-MOST_TEXT = 20_000
-"""Characters of a text that are looked at: no model has places for more."""
+MAX_CHARS = 20_000
+"""Characters of a text that are read: no model takes more."""
 TOKENS = 512
 """Of a pair, at most; the text is cut, not the query. The models that the classic pipelines name read no more."""
 BATCH = 8
 """Pairs that the local model scores together; hand-set."""
-AT_ONCE = 32
-"""Texts in one request: what servers take unless told otherwise."""
+BATCH = 32
+"""Texts in one request: the default limit of servers."""
+MIN_TEXT_TOKENS = 32
+"""Tokens that a text keeps, however long the query is."""
 
 
 def top(settings: Settings) -> int:
@@ -41,7 +45,7 @@ def top(settings: Settings) -> int:
 def rerank(request: Request) -> Judged:
     settings = request.settings.reranker
     deadline = Deadline.after(settings.seconds)
-    texts = [f"{candidate.header}\n{candidate.text}"[:MOST_TEXT] for candidate in request.candidates]
+    texts = [f"{candidate.header}\n{candidate.text}"[:MAX_CHARS] for candidate in request.candidates]
     url = user_setting(request.settings, "reranker.url")
     return _remote(request, url, texts, deadline) if url.strip() else _local(request, texts, deadline)
 
@@ -50,16 +54,16 @@ def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
     from lurcher.vectors.onnx_model import find_model
 
     files = find_model(user_setting(request.settings, "reranker.model"), "reranker.model")
-    encoder = request.warm.get(("cross", files, TOKENS), lambda: Encoder(files, TOKENS))
+    encoder = request.warm.get(("cross", files, TOKENS), lambda: CrossEncoder(files, TOKENS))
     scores, cut = encoder.score(request.query, texts, BATCH, deadline)
-    said = "the question is longer than the model reads; its beginning was compared"
-    return Judged(tuple(scores), notes=(Degraded("cross", said, "ask a shorter question"),) if cut else ())
+    reason = "the query is longer than the model reads; only its beginning was compared"
+    return Judged(tuple(scores), notes=(Degraded("cross", reason, "use a shorter query"),) if cut else ())
 
 
 def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
-    server = server_of(request.settings, url)
-    with breaker_of("reranker", server.base).guard(deadline):
-        return Judged(tuple(server.scores(request.query, texts, deadline)), hint="look at the server's own log")
+    server = make_server(request.settings, url)
+    with get_breaker("reranker", server.base).guard(deadline):
+        return Judged(tuple(server.scores(request.query, texts, deadline)), hint="see the server's own log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,38 +75,38 @@ class Server:
     model: str
     key: str = field(default="", repr=False)
 
-    def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        return ask(self.base, path, deadline, body, headers=authorization(self.key))
+    def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
+        return request_json(self.base, path, deadline, body, headers=authorization(self.key))
 
     def scores(self, query: str, texts: list[str], deadline: Deadline) -> list[float | None]:
-        """A score from 0 to 1 for each text; None for one that the server passes over."""
+        """A score from 0 to 1 for each text; None for one that the server leaves out."""
         scores: list[float | None] = []
-        for first in range(0, len(texts), AT_ONCE):
-            part = texts[first : first + AT_ONCE]
+        for first in range(0, len(texts), BATCH):
+            part = texts[first : first + BATCH]
             if self.protocol == "tei":
                 body = {"query": query, "texts": part, "truncate": True, "raw_scores": False}
-                scores += _read(self.ask("/rerank", deadline, body), "score", len(part), place(self.base))
+                scores += _read_scores(self.request("/rerank", deadline, body), "score", len(part), origin(self.base))
             else:
                 body = {"query": query, "documents": part, "return_documents": False, "model": self.model}
-                answer = self.ask("/rerank", deadline, body)
+                answer = self.request("/rerank", deadline, body)
                 results = answer.get("results") if isinstance(answer, dict) else None
-                scores += _read(results, "relevance_score", len(part), place(self.base))
-        if any(score is not None and not 0 <= score <= 1 for score in scores):  # a server that leaves this to us
+                scores += _read_scores(results, "relevance_score", len(part), origin(self.base))
+        if any(score is not None and not 0 <= score <= 1 for score in scores):  # raw logits
             scores = [None if score is None else 1 / (1 + exp(-max(-60.0, min(60.0, score)))) for score in scores]
         return scores
 
 
-def server_of(settings: Settings, url: str) -> Server:
-    base = checked_url(url, "reranker.url")
+def make_server(settings: Settings, url: str) -> Server:
+    base = check_url(url, "reranker.url")
     chosen = settings.reranker
     return Server(base, chosen.protocol, chosen.model, service_key("reranker", base))
 
 
-def _read(entries: Any, name: str, count: int, server: str) -> list[float | None]:
-    """The scores of some texts by their places; what makes no sense is passed over, unless nothing is left.
+def _read_scores(entries: Any, name: str, count: int, server: str) -> list[float | None]:
+    """The scores of some texts by their index; invalid entries are skipped, unless none is left.
 
-    A text with two scores has none: who could tell which is its own. A place that no text has says that the server counts
-    them otherwise, and that each score may be another text's.
+    A text with two different scores has none. An index out of range is an error: the server counts differently, and each
+    score may belong to another text.
     """
     found: list[float | None] = [None] * count
     twice: set[int] = set()
@@ -122,35 +126,28 @@ def _read(entries: Any, name: str, count: int, server: str) -> list[float | None
         raise ServerError(f"{server} answers without scores", "check the address and reranker.protocol")
     return found
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A cross-encoder in ONNX with its tokenizer: scores pairs of a question and a text.
 
+class CrossEncoder:
+    """A cross-encoder in ONNX with its tokenizer. Loaded once; thread-safe."""
 
-LEAST_TEXT = 32
-"""Tokens that a text keeps, however long the question is."""
-
-
-class Encoder:
-    """Loaded once; may be asked from several threads."""
-
-    def __init__(self, files: Files, tokens: int) -> None:
-        self._network = Network(files, "a cross-encoder")
+    def __init__(self, files: ModelFiles, tokens: int) -> None:
+        self._network = OnnxModel(files, "a cross-encoder")
         self._tokenizer = self._network.tokenizer
         self._lock = threading.Lock()
-        """How much is cut is the tokenizer's own state."""
-        self._limit = min(tokens, self._network.positions())
-        if self._limit < 2 * LEAST_TEXT:
-            raise ModelError(f"the model reads {self._limit} tokens, too few for a question and a text", "use another model")
+        """Truncation is state of the tokenizer."""
+        self._limit = min(tokens, self._network.max_tokens())
+        if self._limit < 2 * MIN_TEXT_TOKENS:
+            raise ModelError(f"the model reads {self._limit} tokens, too few for a query and a text", "use another model")
         self._special = self._tokenizer.num_special_tokens_to_add(True)
         self._tokenizer.enable_truncation(self._limit, strategy="only_second")
 
     def score(self, query: str, texts: Sequence[str], batch: int, deadline: Deadline) -> tuple[list[float], bool]:
-        """A score from 0 to 1 for each text, and whether the question had to be cut: only where it leaves a text no room."""
+        """A score from 0 to 1 for each text, and whether the query had to be cut to leave room for a text."""
         import numpy as np
 
         with self._lock:
-            asked, cut = self._whole(query)
-            pairs = self._tokenizer.encode_batch([(asked, text) for text in texts])
+            question, cut = self._fit_query(query)
+            pairs = self._tokenizer.encode_batch([(question, text) for text in texts])
         scores = np.zeros(len(texts))
         order = sorted(range(len(texts)), key=lambda i: (len(pairs[i].ids), i))
         for first in range(0, len(order), batch):
@@ -162,12 +159,12 @@ class Encoder:
             chosen = order[first : first + batch]
             scores[chosen] = self._run([pairs[i] for i in chosen])
         if not np.isfinite(scores).all():
-            raise ModelError("the model gives scores that are no numbers", "use another model")
+            raise ModelError("the model gives scores that are not numbers", "use another model")
         return [float(value) for value in scores], cut
 
-    def _whole(self, query: str) -> tuple[str, bool]:
-        """The question as it is, unless it would leave less than `LEAST_TEXT` tokens for a text."""
-        room = self._limit - self._special - LEAST_TEXT
+    def _fit_query(self, query: str) -> tuple[str, bool]:
+        """The query, cut if it would leave less than `MIN_TEXT_TOKENS` tokens for a text; and whether it was cut."""
+        room = self._limit - self._special - MIN_TEXT_TOKENS
         self._tokenizer.no_truncation()
         try:
             found = self._tokenizer.encode(query, add_special_tokens=False)
@@ -185,7 +182,7 @@ class Encoder:
 def _logits(found: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     if found.shape in ((count,), (count, 1)):
         return found.reshape(count)
-    if found.shape == (count, 2):  # two classes, of which the second is yes
+    if found.shape == (count, 2):  # two classes: irrelevant, relevant
         logits: NDArray[np.float64] = found[:, 1] - found[:, 0]
         return logits
     raise ModelError(f"the model answers {found.shape} for {count} pairs", "use a cross-encoder with one score for each pair")

@@ -1,7 +1,7 @@
-"""The second look at an order: runs rerankers over its first candidates, one after the other.
+"""The rerank stage: runs rerankers over the first candidates of an order, one after the other.
 
-What each reranker said is kept as whole numbers and goes out with the cursor, so that every page of an answer follows from
-the same scores: a later page asks no model, and a server that is gone by then changes nothing.
+The scores of each reranker are stored as whole numbers in the cursor, so that every page of an answer follows from the same
+scores: a later page calls no model, and a server that is gone by then changes nothing.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
 NEUTRAL = 0.5
 _SCALE = 10_000
 _UNSCORED, _HELD, _FIRST = 0, 1, 2
-"""How a score is written: none, held where it is, else this and the score in ten thousandths."""
+"""How a score is encoded: no score, kept in place, or this plus the score in ten thousandths."""
 
-Said = tuple[int, ...]
-"""What one reranker said of its candidates, in the order it saw them; empty where it failed."""
+StoredScores = tuple[int, ...]
+"""The encoded scores of one reranker, in the order of its candidates; empty where it failed."""
 Factor: TypeAlias = "Callable[[int], tuple[float, str]]"
-"""What a candidate's score is multiplied by, and why: a second look that needs no model."""
+"""What a candidate's score is multiplied by, and why: a reranker that needs no model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
-    """An order after its second look. Positions are those of hits: earlier ones in the order before, later ones in this one."""
+class RerankedOrder:
+    """An order after reranking. "Earlier" positions are those before it."""
 
     order: tuple[int, ...] = ()
-    """The earlier positions of the first hits, in their new order; all others stay where they are."""
+    """The earlier positions of the first hits, in their new order; all other hits stay where they are."""
     scores: tuple[float, ...] = ()
     stages: Mapping[int, tuple[StageWhy, ...]] | None = None
     judged: Mapping[int, Mapping[str, float]] | None = None
     """Scores by reranker, by earlier position."""
-    said: tuple[Said, ...] = ()
+    stored: tuple[StoredScores, ...] = ()
     notes: tuple[Degraded, ...] = ()
 
     def before(self, position: int) -> int:
         return self.order[position] if position < len(self.order) else position
 
-    def told(self, position: int, hit: Hit) -> Hit:
-        """A hit with its new score and what became of it."""
+    def annotate(self, position: int, hit: Hit) -> Hit:
+        """A hit with its new score, and the stages that changed it."""
         if not self.scores:
             return hit
         if position >= len(self.order):
@@ -61,40 +61,40 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """The hits that a second look may see: how many there are, and each one's score and text, worked out when asked for."""
+class TopHits:
+    """The hits that rerankers may read: their number, and the score and text of each, computed when needed."""
 
     count: int
     score: Callable[[int], float]
     candidate: Callable[[int], Candidate]
 
 
-def look_again(
+def run_rerankers(
     names: Sequence[str],
     query: str,
-    head: Head,
+    head: TopHits,
     settings: Settings,
     root: str,
     cache: Cache,
     *,
-    said: tuple[Said, ...] | None = None,
+    stored: tuple[StoredScores, ...] | None = None,
     factors: Mapping[str, tuple[int, Factor]] | None = None,
-) -> Second:
-    """The order that the named rerankers give. With `said` they are not asked: that is what they said on the first page.
+) -> RerankedOrder:
+    """The order that the named rerankers give. With `stored` scores, those of the first page, they are not called.
 
-    `factors` are a source's own rerankers by name: how many of the first hits each looks at, and what it multiplies by.
+    `factors` are a corpus's own rerankers by name: how many of the first hits each reads, and its factor.
     """
     if not names or not head.count:
-        return Second(said=said or ())
+        return RerankedOrder(stored=stored or ())
     factors = factors or {}
-    asked = [name for name in names if name not in factors]
-    if said is not None and len(said) != len(asked):
+    models = [name for name in names if name not in factors]
+    if stored is not None and len(stored) != len(models):
         raise CursorError("the cursor does not fit the rerankers", "run the query again without the cursor")
     order: list[int] = []
     scores: list[float] = []
     stages: dict[int, list[StageWhy]] = {}
     judged: dict[int, dict[str, float]] = {}
-    kept: list[Said] = []
+    new_scores: list[StoredScores] = []
     notes: list[Degraded] = []
 
     def grow(most: int) -> int:
@@ -115,74 +115,75 @@ def look_again(
             continue
         rerank, top = reranker_named(name)
         count = grow(top(settings))
-        if said is None:
+        if stored is None:
             from pathlib import Path
 
-            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, Path(root), cache)
-            entry, new, hint = _asked(name, rerank, request)
+            candidates = [_candidate_with_score(head, order[i], scores[i]) for i in range(count)]
+            request = Request(query, candidates, settings, Path(root), cache)
+            entry, new, hint = _run_reranker(name, rerank, request)
             notes += new
         else:
-            entry, hint = said[len(kept)], ""
+            entry, hint = stored[len(new_scores)], ""
             if not entry:
-                notes.append(Degraded(name, "there was no second look at the first page, so there is none at the others", ""))
+                notes.append(Degraded(name, "the first page was not reranked, so the others are not either", ""))
             elif len(entry) != count:
                 raise CursorError("the cursor does not fit the hits", "run the query again without the cursor")
-        kept.append(entry)
+        new_scores.append(entry)
         if not entry:
             continue
-        notes += _missed(name, entry, hint)
+        notes += _unscored_notes(name, entry, hint)
         values = [NEUTRAL if number < _FIRST else (number - _FIRST) / _SCALE for number in entry]
         held = frozenset(i for i, number in enumerate(entry) if number == _HELD)
         seen = list(order[:count])
         _arrange(order, scores, values, held)
         after = {position: rank for rank, position in enumerate(order[:count], 1)}
         for i, position in enumerate(seen):
-            told = _note(entry[i], i + 1, after[position])
-            stages.setdefault(position, []).append(StageWhy(name, note=told))
+            note = _note(entry[i], i + 1, after[position])
+            stages.setdefault(position, []).append(StageWhy(name, note=note))
             if entry[i] >= _FIRST:
                 judged.setdefault(position, {})[name] = values[i]
-    told_of = {position: tuple(found) for position, found in stages.items()}
-    return Second(tuple(order), tuple(scores), told_of, judged, tuple(kept), tuple(notes))
+    stages_by_position = {position: tuple(found) for position, found in stages.items()}
+    return RerankedOrder(tuple(order), tuple(scores), stages_by_position, judged, tuple(new_scores), tuple(notes))
 
 
-def _scored(head: Head, position: int, score: float) -> Candidate:
+def _candidate_with_score(head: TopHits, position: int, score: float) -> Candidate:
     return replace(head.candidate(position), score=score)
 
 
-def _asked(name: str, rerank: Callable[[Request], Judged], request: Request) -> tuple[Said, list[Degraded], str]:
-    """What a reranker says, checked, and what to do where it forgot some. One that fails is told of and says nothing."""
+def _run_reranker(name: str, rerank: Callable[[Request], Judged], request: Request) -> tuple[StoredScores, list[Degraded], str]:
+    """Call a reranker and check its scores; returns them, notes, and a hint for missing ones. A failure becomes a note."""
     try:
         found = rerank(request)
         if len(found.scores) != len(request.candidates):
             raise ValueError(f"{len(found.scores)} scores for {len(request.candidates)} candidates")
-        entry = tuple(_written(score, i in found.held) for i, score in enumerate(found.scores))
+        entry = tuple(_encode_score(score, i in found.held) for i, score in enumerate(found.scores))
         judged, scored = _counts(entry)
         if judged and 2 * scored <= judged:
-            # An order by the scores of a few would look like one by the scores of all.
+            # An order by a few scores would look like one by all.
             raise ServerError(f"only {scored} of {judged} hits got a score", found.hint)
         return entry, list(found.notes), found.hint
     except LurcherError as problem:
         return (), [Degraded(name, f"{problem.message}; the order is as it was before", problem.hint)], ""
-    except Exception as error:  # a model or a plugin may fail in any way, and the hits are there already
-        said = f"the reranker failed: {type(error).__name__}: {error}; the order is as it was before"
-        return (), [Degraded(name, said, "")], ""
+    except Exception as error:  # a model or a plugin may fail in any way, and there are hits already
+        stored = f"the reranker failed: {type(error).__name__}: {error}; the order is as it was before"
+        return (), [Degraded(name, stored, "")], ""
 
 
-def _counts(entry: Said) -> tuple[int, int]:
-    """How many hits were to be judged, and how many of them were."""
+def _counts(entry: StoredScores) -> tuple[int, int]:
+    """How many hits should have a score, and how many have one."""
     judged = sum(number != _HELD for number in entry)
     return judged, judged - sum(number == _UNSCORED for number in entry)
 
 
-def _missed(name: str, entry: Said, hint: str) -> list[Degraded]:
-    """Says so where not every hit was reranked, on each page."""
+def _unscored_notes(name: str, entry: StoredScores, hint: str) -> list[Degraded]:
+    """A note where not every hit has a score, repeated on each page."""
     judged, scored = _counts(entry)
     if scored == judged:
         return []
-    return [Degraded(name, f"{judged - scored} of {judged} hits got no score, and count as the middle", hint)]
+    return [Degraded(name, f"{judged - scored} of {judged} hits got no score, and count as {NEUTRAL}", hint)]
 
 
-def _written(score: float | None, held: bool) -> int:
+def _encode_score(score: float | None, held: bool) -> int:
     if held:
         return _HELD
     if score is None:
@@ -193,14 +194,14 @@ def _written(score: float | None, held: bool) -> int:
 
 
 def _arrange(order: list[int], scores: list[float], values: Sequence[float], held: frozenset[int]) -> None:
-    """Put the first items in the order of their new values; of equals the one that was ahead, and held ones where they are."""
+    """Sort the first items by their new values. Equal ones keep their order, held ones their place."""
     count = len(values)
     free = sorted((i for i in range(count) if i not in held), key=lambda i: (-values[i], i))
     for i in sorted(held):
         free.insert(i, i)
     new = [order[i] for i in free]
     order[:count] = new
-    # An order shows scores that do not rise, also where a held one stands between others and behind the last that was seen.
+    # Scores never rise along the order, also where a held item stands between others, and after the last item that was read.
     ceiling = max((values[i] for i in free if i not in held), default=max(values, default=0.0))
     for place, i in enumerate(free):
         ceiling = ceiling if i in held else min(ceiling, values[i])
@@ -212,14 +213,14 @@ def _arrange(order: list[int], scores: list[float], values: Sequence[float], hel
 def _note(number: int, before: int, after: int) -> str:
     place = f"stays at {after}" if before == after else f"from {before} to {after}"
     if number == _HELD:
-        return f"its text addresses the judge, so it is not judged: {place}"
+        return f"its text addresses the judge, so it was not rated: {place}"
     if number == _UNSCORED:
-        return f"got no score, so the middle: {place}"
+        return f"got no score, so it counts as {NEUTRAL}: {place}"
     return f"scored {(number - _FIRST) / _SCALE:.4g}: {place}"
 
 
-def checked_names(names: Sequence[str], own: Sequence[str] = ()) -> tuple[str, ...]:
-    """The rerankers asked for, each once and known; `none` takes back those before it."""
+def check_reranker_names(names: Sequence[str], own: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of known rerankers, each once; `none` removes those before it."""
     found: list[str] = []
     for name in names:
         if name == "none":

@@ -1,1 +1,1 @@
-"""An engine that lives long: for servers, which answer many questions while the index changes."""
+"""A long-lived engine for servers: answers many queries while the index changes, and before there is one."""

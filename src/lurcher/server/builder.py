@@ -1,7 +1,7 @@
-"""Makes or updates an index in a process of its own: answers go on meanwhile, and to cancel it is to end it.
+"""Builds or updates an index in a process of its own: queries are answered meanwhile, and cancelling it is ending the process.
 
-An index survives the end of its writer at any point, so nothing has to be tidied up. The process ends with us, since it
-listens to a pipe that only we hold open.
+An index survives the end of its writer at any point, so nothing has to be cleaned up. The child ends with its parent, because
+it reads from a pipe that only the parent holds open.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from lurcher.types import Progress, silent
 if TYPE_CHECKING:
     from lurcher.engine import Engine
 
-_COMMAND = "from lurcher.server.builder import work; work()"
-_MOST_ERROR = 2000
+_COMMAND = "from lurcher.server.builder import run_child; run_child()"
+_MAX_MESSAGE = 2000
 
 
 class Unwritable(IndexError_):
-    """There is no place for an index on disk."""
+    """An index cannot be written to disk."""
 
     code = "unwritable"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be built."""
+class BuildRequest:
+    """What to build."""
 
     paths: tuple[str, ...]
     overrides: Mapping[str, Any]
@@ -46,11 +46,11 @@ class Order:
 
 
 class Build:
-    """One run of the builder. `what`, `done` and `total` tell how far it is; `error` why it failed, once it has ended."""
+    """One run of the builder. `what`, `done` and `total` are its progress; `error` says why it failed, once it has ended."""
 
-    def __init__(self, order: Order, progress: Progress = silent, after: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, request: BuildRequest, progress: Progress = silent, after: Callable[[], None] = lambda: None) -> None:
         """`after` is called once it has ended, from another thread."""
-        self.order = order
+        self.request = request
         self._after = after
         self.started = time.monotonic()
         self.what, self.done, self.total = "listing files", 0, 0
@@ -58,13 +58,13 @@ class Build:
         self.error: dict[str, Any] | None = None
         self.cancelled = False
         self.waiting = 0
-        """How many wait for it; whoever is the last to give up may cancel it."""
+        """How many callers wait for it; the last one to stop waiting may cancel it."""
         self._ended = threading.Event()
         self._progress = progress
         self._begin()
 
     def _begin(self) -> None:
-        self._process = _start(self.order)
+        self._process = _start(self.request)
         threading.Thread(target=self._read, name="lurcher-build", daemon=True).start()
 
     @property
@@ -77,12 +77,12 @@ class Build:
 
     @property
     def seconds_left(self) -> float | None:
-        """About how long it will take still; None while nobody knows."""
+        """An estimate of the time left; None while it is not known."""
         share = self.done / self.total if self.total else 0.0
         return None if share < 0.02 else (time.monotonic() - self.started) * (1 - share) / share
 
     def check(self) -> dict[str, Any]:
-        """What the index is like now, once it has ended well; else raises what it failed with."""
+        """The result of the build once it has ended; raises its error."""
         if self.error is not None:
             problem = IndexError_(self.error["message"], Template.from_json(self.error.get("hint", "")))
             problem.code = self.error.get("code", problem.code)
@@ -90,13 +90,13 @@ class Build:
         return self.result or {}
 
     def cancel(self) -> None:
-        """End it now; what was there before stays."""
+        """End it now; the index before it stays."""
         if not self.ended:
             self.kill()
             self._ended.wait(5)
 
     def kill(self) -> None:
-        """The same without waiting: for handlers of signals."""
+        """The same without waiting, for signal handlers."""
         if not self.ended:
             self.cancelled = True
             self._process.kill()
@@ -106,7 +106,7 @@ class Build:
         try:
             for line in self._process.stdout:
                 with contextlib.suppress(ValueError):
-                    self._note(json.loads(line))
+                    self._update(json.loads(line))
         finally:
             status = self._process.wait()
             for stream in (self._process.stdin, self._process.stdout):
@@ -114,88 +114,89 @@ class Build:
                     stream.close()
             if self.result is None and self.error is None:
                 reason = "it was cancelled" if self.cancelled else f"its process ended with status {status}"
-                problem = IndexError_(f"the index was not made: {reason}", "run: lurcher doctor" if not self.cancelled else "")
+                hint = "" if self.cancelled else "run: lurcher doctor"
+                problem = IndexError_(f"the index was not built: {reason}", hint)
                 self.error = problem.to_dict()
             self._ended.set()
             self._after()
 
-    def _note(self, news: dict[str, Any]) -> None:
-        if "what" in news:
-            self.what, self.done, self.total = news["what"], news["done"], news["total"]
+    def _update(self, message: dict[str, Any]) -> None:
+        if "what" in message:
+            self.what, self.done, self.total = message["what"], message["done"], message["total"]
             self._progress(self.what, self.done, self.total)
-        self.result = news.get("result", self.result)
-        self.error = news.get("error", self.error)
+        self.result = message.get("result", self.result)
+        self.error = message.get("error", self.error)
 
 
-class BuildHere(Build):
-    """The same in a thread of ours, for an index that cannot be written: another process could not hand it over."""
+class InProcessBuild(Build):
+    """The same in a thread of this process, for an index in memory: another process could not hand it over."""
 
-    def __init__(self, order: Order, engine: Engine, progress: Progress, after: Callable[[], None]) -> None:
+    def __init__(self, request: BuildRequest, engine: Engine, progress: Progress, after: Callable[[], None]) -> None:
         self._engine = engine
-        super().__init__(order, progress, after)
+        super().__init__(request, progress, after)
 
     def _begin(self) -> None:
         threading.Thread(target=self._work, name="lurcher-build", daemon=True).start()
 
     def cancel(self) -> None:
-        """Forget it: it ends by itself."""
+        """Stop waiting for it: it ends by itself."""
         self.cancelled = True
 
     kill = cancel
 
     def _work(self) -> None:
         try:
-            order = self.order
+            request = self.request
             self.result = self._engine.index(
-                rebuild=order.rebuild, history=order.history, share=False, progress=self._told
+                rebuild=request.rebuild, history=request.history, share=False, progress=self._report
             )
         except LurcherError as error:
             self.error = error.to_dict()
         except Exception as error:
-            self.error = _unforeseen(error)
+            self.error = _unexpected_error(error)
         self._ended.set()
         self._after()
 
-    def _told(self, what: str, done: int, total: int) -> None:
-        self._note({"what": what, "done": done, "total": total})
+    def _report(self, what: str, done: int, total: int) -> None:
+        self._update({"what": what, "done": done, "total": total})
 
 
-def _unforeseen(error: Exception) -> dict[str, str]:
-    return {"code": "index", "message": str(error)[:_MOST_ERROR], "hint": "run: lurcher doctor"}
+def _unexpected_error(error: Exception) -> dict[str, str]:
+    return {"code": "index", "message": str(error)[:_MAX_MESSAGE], "hint": "run: lurcher doctor"}
 
 
-def _start(order: Order) -> subprocess.Popen[bytes]:
-    # In lurcher's own folder nothing of a repository is imported; and what it prints never reaches our own output.
+def _start(request: BuildRequest) -> subprocess.Popen[bytes]:
+    # Started in lurcher's own folder, so that nothing of a repository is imported; its output never reaches ours.
     home = Path(__file__).resolve().parents[2]
     process = subprocess.Popen(
         [sys.executable, "-c", _COMMAND], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdin is not None
-    told = {name: getattr(order, name) for name in Order.__match_args__}
+    fields = {name: getattr(request, name) for name in BuildRequest.__match_args__}
     with contextlib.suppress(OSError):
-        process.stdin.write(json.dumps(told).encode() + b"\n")
+        process.stdin.write(json.dumps(fields).encode() + b"\n")
         process.stdin.flush()
     return process
 
 
-def work() -> None:
-    """The other side: build what was ordered, telling of progress line by line."""
+def run_child() -> None:
+    """The child process: reads a request, builds the index, and writes its progress line by line."""
     from lurcher.engine import Engine
     from lurcher.runtime.process import claim_process
 
     claim_process()
     with contextlib.suppress(OSError):
-        os.nice(5)  # whoever asks meanwhile goes first
-    order = json.loads(sys.stdin.buffer.readline())
+        os.nice(5)  # queries have priority
+    request = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     lock = threading.Lock()
     last = 0.0
 
-    def tell(news: Mapping[str, Any]) -> None:
+    def send(message: Mapping[str, Any]) -> None:
         with lock, contextlib.suppress(OSError, ValueError):
-            out.write(json.dumps(news).encode() + b"\n")
+            out.write(json.dumps(message).encode() + b"\n")
             out.flush()
 
     def progress(what: str, done: int, total: int) -> None:
@@ -203,22 +204,22 @@ def work() -> None:
         now = time.monotonic()
         if now - last > 0.05 or done >= total:
             last = now
-            tell({"what": what, "done": done, "total": total})
+            send({"what": what, "done": done, "total": total})
 
     try:
-        with Engine.open(order["paths"], index_dir=order["index_dir"], overrides=order["overrides"]) as engine:
-            if order["history"] and not order["rebuild"]:
-                engine.begin_history(progress)  # somebody waits for an answer about it
+        with Engine.open(request["paths"], index_dir=request["index_dir"], overrides=request["overrides"]) as engine:
+            if request["history"] and not request["rebuild"]:
+                engine.begin_history(progress)  # a query waits for it
             if not all(project.can_write() for project in engine.projects):
                 raise Unwritable("the index cannot be written", "set LURCHER_INDEX_DIR to a folder that can be written")
-            # Questions must not write what others share.
-            done = engine.index(rebuild=order["rebuild"], history=order["history"], share=False, progress=progress)
-            tell({"result": done})
+            # A query must not change a shared store.
+            done = engine.index(rebuild=request["rebuild"], history=request["history"], share=False, progress=progress)
+            send({"result": done})
     except LurcherError as error:
         hint = error.hint.to_json() if isinstance(error.hint, Template) else error.hint
-        tell({"error": {**error.to_dict(), "hint": hint}})
+        send({"error": {**error.to_dict(), "hint": hint}})
     except Exception as error:
-        tell({"error": _unforeseen(error)})
+        send({"error": _unexpected_error(error)})
     out.close()
     os._exit(0)
 
@@ -229,5 +230,5 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def order_for(paths: Sequence[Path], overrides: Mapping[str, Any] | None, **what: Any) -> Order:
-    return Order(tuple(map(str, paths)), dict(overrides or {}), **what)
+def make_request(paths: Sequence[Path], overrides: Mapping[str, Any] | None, **what: Any) -> BuildRequest:
+    return BuildRequest(tuple(map(str, paths)), dict(overrides or {}), **what)

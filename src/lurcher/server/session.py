@@ -1,14 +1,15 @@
-"""An engine that lives long: for servers, which answer many questions and may not let any of them wait.
+"""A long-lived engine for servers, which answer many queries and must not let any of them wait.
 
-    with Served.open(["path/to/repository"]) as served:
-        answer = served.search("how are redirects followed")       # at once, even where there is no index yet
-        with served.whole() as engine:                             # or IndexBuilding, which says how far it is
+    with Session.open(["path/to/repository"]) as session:
+        answer = session.search("how are redirects followed")      # at once, even where there is no index yet
+        with session.full_index() as engine:                       # or IndexBuilding, which says how far it is
             engine.outline("src/client.py")
 
-- A tree that is watched is not looked at for every question (`indexing/inotify.py`), and no answer is staler for it.
-- Where there is no index, one is made in the background (`builder`), and until it is there questions are answered from a
-  glimpse of the tree (`early`, `cold`).
-- Settings are read anew when a file that holds them changes.
+- The kernel reports changes of a watched tree (`indexing/inotify.py`): it is not checked for every query, and no answer is
+  staler for it.
+- Where there is no index, one is built in the background (`builder`); until then queries are answered from the likeliest files
+  (`unindexed`).
+- Settings are read again when a file with settings changes.
 """
 
 from __future__ import annotations
@@ -27,43 +28,43 @@ from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding
 from lurcher.indexing.inotify import InotifyMonitor
 from lurcher.runtime.timings import pause
-from lurcher.server.builder import Build, BuildHere, Unwritable, order_for
-from lurcher.server.unindexed import PATIENCE, Early, Listed
+from lurcher.server.builder import Build, InProcessBuild, Unwritable, make_request
+from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch
 from lurcher.types import Answer
 
-__all__ = ["SMALL", "Build", "Served"]
+__all__ = ["SMALL_TREE_BYTES", "Build", "Session"]
 
-SMALL = 500_000
-"""Bytes of files whose index is waited for, since it is there so soon."""
-_CALM = {
+SMALL_TREE_BYTES = 500_000
+"""The index of a tree of this size is waited for, because it is built so fast."""
+_SERVER_DEFAULTS = {
     "index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0, "search.patience": 4,
     "index.first_answer_seconds": 1.0,
 }  # fmt: skip
-"""What a question may wait for is less here than for a command: the rest is done in the background."""
-_PAUSE = 5.0
-"""So many seconds pass before a build that failed, or found another writer, is tried again."""
+"""Shorter waits than for a command: the rest is done in the background."""
+_RETRY_SECONDS = 5.0
+"""Before a build that failed, or found another writer, is tried again."""
 
-Heard = Callable[[Build], None]
+Listener = Callable[[Build], None]
 
 
-class Served:
-    """One engine with all that keeps it warm. Thread-safe; close it when done."""
+class Session:
+    """An engine with its watches and background builds. Thread-safe; close it when done."""
 
     def __init__(self, paths: Sequence[Path], overrides: Mapping[str, Any] | None, index_dir: Path | None) -> None:
         self._paths, self._overrides, self._index_dir = tuple(paths), overrides, index_dir
         self._lock = threading.RLock()
         self._build: Build | None = None
-        self._heard: list[Heard] = []
+        self._listeners: list[Listener] = []
         self._not_before = 0.0
         self._history_next = self._closed = False
-        self._here = False
-        """Whether the index can only be kept in memory, which is ours then."""
-        self._early = Early()
+        self._in_process = False
+        """Whether the index cannot be written, and so is built in this process's memory."""
+        self._unindexed = UnindexedSearch()
         self._watches: list[InotifyMonitor] = []
-        self._engine = self._opened()
+        self._engine = self._open_engine()
         names = (config.PROJECT_FILE, config.PYPROJECT)
         self._own_files = tuple(os.path.join(root, name) for root in self._engine.roots for name in names)
-        self._settled = self._settings_marks()
+        self._settings_seen = self._read_settings_marks()
 
     @classmethod
     def open(
@@ -72,12 +73,12 @@ class Served:
         overrides: Mapping[str, Any] | None = None,
         *,
         index_dir: str | Path | None = None,
-    ) -> Served:
-        """As `Engine.open`; nothing is indexed before the first question."""
+    ) -> Session:
+        """Like `Engine.open`; nothing is indexed before the first query."""
         several = [paths] if isinstance(paths, (str, Path)) else paths
         return cls([Path(path) for path in several], overrides, None if index_dir is None else Path(index_dir))
 
-    def __enter__(self) -> Served:
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -99,22 +100,22 @@ class Served:
 
     @property
     def engine(self) -> Engine:
-        """The engine, with its settings as they are now. To ask it may take as long as an index does: see `whole`."""
+        """The engine with the current settings. Calling it directly may wait for an index: see `full_index`."""
         with self._lock:
-            marks = self._settings_marks()
-            if marks != self._settled:
+            marks = self._read_settings_marks()
+            if marks != self._settings_seen:
                 try:
-                    opened = self._opened()
-                except ConfigError:  # a file that is half written, or wrong: the settings stay until it is right
+                    reopened = self._open_engine()
+                except ConfigError:  # a file that is half written, or wrong: the old settings stay until it is right
                     return self._engine
-                self._settled = marks
-                self._engine = opened
+                self._settings_seen = marks
+                self._engine = reopened
             return self._engine
 
-    def _opened(self) -> Engine:
+    def _open_engine(self) -> Engine:
         user = dict(self._overrides or {})
         engine = Engine.open(self._paths, index_dir=self._index_dir, overrides=user)
-        calm = {key: value for key, value in _CALM.items() if key not in engine.settings.origins}
+        calm = {key: value for key, value in _SERVER_DEFAULTS.items() if key not in engine.settings.origins}
         if calm:
             engine = Engine.open(self._paths, index_dir=self._index_dir, overrides={**calm, **user})
         for watch in self._watches:
@@ -126,59 +127,60 @@ class Served:
                 self._watches.append(project.monitor)
         return engine
 
-    def _settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
-        """What the files with settings look like; once per question, so their names are put together only once."""
+    def _read_settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
+        """Size and time of the files with settings; read for every query, so their names are computed only once."""
         user = config.user_file_path()
-        return (*(() if user is None else (_mark(user),)), *map(_mark, self._own_files))
+        return (*(() if user is None else (_file_mark(user),)), *map(_file_mark, self._own_files))
 
-    # -- questions --------------------------------------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------------------------------
 
     @property
     def indexed(self) -> bool:
-        """Whether every root has an index to answer from, be it current or not."""
+        """Whether every root has an index, fresh or not."""
         return self.engine.indexed
 
     def fresh(self) -> bool:
-        """Whether there is an index, and the tree is known to be as it has it; nothing is looked at for this."""
+        """Whether there is an index and the watches say that the tree has not changed since; nothing is read for this."""
         engine = self.engine
         return engine.indexed and all(project.is_unchanged() for project in engine.projects)
 
-    def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
-        """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""
+    def search(self, text: str, *, patience: float = WAIT_SECONDS, **options: Any) -> Answer:
+        """Like `Engine.search`, but it never waits for an index: without one the likeliest files answer, which is noted."""
         engine, began = self.engine, time.monotonic()
         if engine.indexed or engine.shares:
             answer = engine.search(text, **options)
             if answer.index.stale_paths:
                 self.build()
             return answer
-        listed = self._early.listed(engine, began + 0.5 * patience)
+        listings = self._unindexed.list_files(engine, began + 0.5 * patience)
         self.build()
-        if listed is not None and self.ready(0.0 if self._large(engine, listed) else 0.6 * patience):
+        if listings is not None and self.ready(0.0 if self._large(engine, listings) else 0.6 * patience):
             return engine.search(text, **options)
-        return self._early.search(engine, listed, text, options, self.told(), began + patience)
+        return self._unindexed.search(engine, listings, text, options, self.describe_progress(), began + patience)
 
-    def _large(self, engine: Engine, listed: Listed) -> bool:
-        """Whether there is too much to wait for its index."""
+    def _large(self, engine: Engine, listings: Listings) -> bool:
+        """Whether building the index takes too long to wait for it."""
         from lurcher.server.unindexed import size_of
 
         return any(
-            size_of(project, entries, SMALL) > SMALL for project, entries in zip(engine.projects, listed, strict=True)
+            size_of(project, entries, SMALL_TREE_BYTES) > SMALL_TREE_BYTES
+            for project, entries in zip(engine.projects, listings, strict=True)
         )
 
     @contextlib.contextmanager
-    def whole(self, seconds: float = PATIENCE) -> Iterator[Engine]:
-        """The engine for questions that need the whole index; IndexBuilding where there is none within so many seconds."""
+    def full_index(self, seconds: float = WAIT_SECONDS) -> Iterator[Engine]:
+        """The engine for calls that need the whole index; raises `IndexBuilding` where there is none after `seconds`."""
         self.engine.check_here()
         if not self.ready(seconds):
             build = self._build
             left = build.seconds_left if build is not None else None
-            hint = f"ask again in {max(1, round(left))} s" if left is not None else "ask again in a few seconds"
-            raise IndexBuilding(f"{self.told()}; this question needs all of it", hint)
+            hint = f"try again in {max(1, round(left))} s" if left is not None else "try again in a few seconds"
+            raise IndexBuilding(f"{self.describe_progress()}; this query needs all of it", hint)
         yield self.engine
 
     @contextlib.contextmanager
-    def past(self, seconds: float = PATIENCE) -> Iterator[Engine]:
-        """The engine for questions about history, as soon as some of it is indexed; else IndexBuilding."""
+    def with_history(self, seconds: float = WAIT_SECONDS) -> Iterator[Engine]:
+        """The engine for queries about history, once some of it is indexed; raises `IndexBuilding` after `seconds`."""
         self.engine.check_here()
         deadline = time.monotonic() + seconds
         while not self.engine.past_indexed():
@@ -187,14 +189,14 @@ class Served:
                 build = self._build
                 far = f" ({build.what}: {build.done:,} of {build.total:,})" if build is not None and build.total else ""
                 reason = f"the history is being indexed{far}; there is nothing of it yet"
-                raise IndexBuilding(reason, "ask again in a few seconds")
+                raise IndexBuilding(reason, "try again in a few seconds")
             pause(0.05)
         yield self.engine
 
     # -- the background ---------------------------------------------------------------------------------------------------
 
     def ready(self, seconds: float) -> bool:
-        """Whether there is an index, at the latest after so many seconds; if not, it is being made."""
+        """Whether there is an index within `seconds`; it is being built if not."""
         deadline = time.monotonic() + seconds
         while not self.indexed:
             build = self.build()
@@ -208,17 +210,17 @@ class Served:
         return True
 
     def build(self, *, rebuild: bool = False, history: bool = False) -> Build | None:
-        """Bring the index up to date in the background; what is under way, if that will do or has to end first.
+        """Update the index in the background; returns the build under way, which may be an earlier one.
 
-        None where one failed a moment ago: it is tried again soon.
+        None where a build failed a moment ago: it is tried again soon.
         """
         with self._lock:
             running = self._build
             if running is not None and not running.ended:
-                if rebuild and not running.order.rebuild:
+                if rebuild and not running.request.rebuild:
                     running.cancel()
                 else:
-                    if history and not running.order.history:
+                    if history and not running.request.history:
                         self._history_next = True
                     return running
             unwritable = running is not None and (running.error or {}).get("code") == Unwritable.code
@@ -226,25 +228,25 @@ class Served:
                 return None
             if self._closed:
                 return None
-            self._not_before = time.monotonic() + _PAUSE
+            self._not_before = time.monotonic() + _RETRY_SECONDS
             where = None if self._index_dir is None else str(self._index_dir)
-            order = order_for(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
-            self._here = self._here or unwritable
-            if self._here:
-                self._build = BuildHere(order, self._engine, self._tell, self._following)
+            request = make_request(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
+            self._in_process = self._in_process or unwritable
+            if self._in_process:
+                self._build = InProcessBuild(request, self._engine, self._notify, self._on_build_end)
             else:
-                self._build = Build(order, self._tell, self._following)
+                self._build = Build(request, self._notify, self._on_build_end)
             return self._build
 
-    def _tell(self, what: str, done: int, total: int) -> None:
+    def _notify(self, what: str, done: int, total: int) -> None:
         build = self._build
-        for heard in tuple(self._heard):
+        for listener in tuple(self._listeners):
             if build is not None:
-                heard(build)
+                listener(build)
 
-    def _following(self) -> None:
-        """A build has ended: what was asked for meanwhile comes next."""
-        self._tell("", 0, 0)
+    def _on_build_end(self) -> None:
+        """Start the build that was requested while the last one ran."""
+        self._notify("", 0, 0)
         with self._lock:
             wanted, self._history_next = self._history_next, False
         if wanted:
@@ -252,26 +254,26 @@ class Served:
 
     @property
     def building(self) -> Build | None:
-        """What is being built now."""
+        """The build under way, if any."""
         build = self._build
         return None if build is None or build.ended else build
 
-    def listen(self, heard: Heard) -> Callable[[], None]:
-        """Be told of a build's progress, from a thread of its own; what comes back ends it."""
-        self._heard.append(heard)
-        return lambda: self._heard.remove(heard)
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with the build's progress, from another thread; returns a function that stops this."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    def told(self) -> str:
-        """How the index is coming on, in a few words."""
+    def describe_progress(self) -> str:
+        """How far the index is, in a few words."""
         build = self._build
         if build is not None and build.ended and build.error is not None and not build.cancelled:
             return f"there is no index yet: {build.error['message']}"
         if build is None or build.ended or not build.total:
-            return "there is no index yet: it is being made"
-        return f"the index is being made ({build.what}: {build.done:,} of {build.total:,})"
+            return "there is no index yet: it is being built"
+        return f"the index is being built ({build.what}: {build.done:,} of {build.total:,})"
 
 
-def _mark(path: str | Path) -> tuple[int, int] | None:
+def _file_mark(path: str | Path) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
     except (OSError, ValueError):

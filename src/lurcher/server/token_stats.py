@@ -1,8 +1,8 @@
-"""What agents were spared: tokens of the answers they got, against reading the files whole. Counted by servers, kept locally.
+"""Counts the tokens that agents saved: those of the answers they got, compared with reading the files whole.
 
-One line per answer is added to a file in the user's state folder; no query, no path and no name of a project is kept. The lines
-of a day become one per tool when the file grows. Whoever writes holds a lock that several may share; whoever folds lines
-together holds it alone. A line that a crash cut short is passed over.
+Servers add one line per answer to a file in the user's state folder; no query, path or project name is recorded. When the file
+grows, the lines of a day become one per tool. Writers hold a shared lock, compaction an exclusive one. A line that a crash cut
+short is skipped.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from lurcher.config import folders
 from lurcher.errors import ConfigError
 
 NAME, LOCK = "savings.jsonl", "savings.lock"
-MOST_BYTES = 262_144
-"""A larger file is folded together."""
-MOST_DAYS = 400
+MAX_BYTES = 262_144
+"""A larger file is compacted."""
+MAX_DAYS = 400
 _DAY = 86_400
 _COUNTS = ("calls", "returned", "whole")
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """Answers of one tool on one day, or of several."""
+class TokenCount:
+    """Answers of one tool, on one day or over several."""
 
     day: str
     surface: str
@@ -40,7 +40,7 @@ class Sum:
     returned: int = 0
     """Tokens of the answers."""
     whole: int = 0
-    """Tokens of the files that the answers are from: about a quarter of their bytes."""
+    """Tokens of the whole files that the answers are from: about a quarter of their bytes."""
 
     @property
     def saved(self) -> int:
@@ -49,60 +49,60 @@ class Sum:
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__match_args__}
 
-    def plus(self, other: Sum) -> Sum:
+    def plus(self, other: TokenCount) -> TokenCount:
         counts = (getattr(self, name) + getattr(other, name) for name in _COUNTS)
-        return Sum(self.day, self.surface, self.tool, *counts)
+        return TokenCount(self.day, self.surface, self.tool, *counts)
 
 
-def note(surface: str, tool: str, returned: int, files: Iterable[Path], folder: Path | None = None) -> None:
-    """Count one answer of so many tokens. It is never in the way: what cannot be counted is not."""
+def record_answer(surface: str, tool: str, returned: int, files: Iterable[Path], folder: Path | None = None) -> None:
+    """Count one answer of `returned` tokens. Errors are ignored: counting must never disturb an answer."""
     whole = 0
     for file in files:
         with contextlib.suppress(OSError):
             whole += -(-file.stat().st_size // budget.CHARACTERS_PER_TOKEN)
-    entry = Sum(time.strftime("%Y-%m-%d"), surface, tool, 1, returned, whole)
-    # A line before and after: one that was cut short spoils no other.
+    entry = TokenCount(time.strftime("%Y-%m-%d"), surface, tool, 1, returned, whole)
+    # A newline before and after: a line that was cut short does not damage the next one.
     line = ("\n" + json.dumps(entry.to_dict()) + "\n").encode()
     with contextlib.suppress(OSError, ConfigError):
         folder = folder or folders.state_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(folder, alone=False):
+        with _locked(folder, exclusive=False):
             size = _append(folder / NAME, line)
-        if size > MOST_BYTES:
-            with _locked(folder, alone=True):
-                _fold(folder)
+        if size > MAX_BYTES:
+            with _locked(folder, exclusive=True):
+                _compact(folder)
 
 
-def read(folder: Path | None = None) -> list[Sum]:
-    """All that was counted, by day, surface and tool."""
+def read(folder: Path | None = None) -> list[TokenCount]:
+    """All counts, by day, surface and tool."""
     try:
         path = (folder or folders.state_folder()) / NAME
         data = path.read_bytes()
     except OSError:
         return []
-    return _summed(_parsed(data))
+    return _merge_counts(_parse_lines(data))
 
 
 def clear(folder: Path | None = None) -> bool:
-    """Forget all; True if there was something."""
+    """Remove all counts; True if there were any."""
     folder = folder or folders.state_folder()
     if not (folder / NAME).exists():
         return False
-    with _locked(folder, alone=True):
+    with _locked(folder, exclusive=True):
         (folder / NAME).unlink(missing_ok=True)
     return True
 
 
-def since(entries: Iterable[Sum], days: int, now: float | None = None) -> list[Sum]:
-    """Those of the last so many days, today being one."""
+def last_days(entries: Iterable[TokenCount], days: int, now: float | None = None) -> list[TokenCount]:
+    """The counts of the last `days` days, including today."""
     first = time.strftime("%Y-%m-%d", time.localtime((time.time() if now is None else now) - (days - 1) * _DAY))
     return [entry for entry in entries if entry.day >= first]
 
 
-def by_tool(entries: Iterable[Sum]) -> list[Sum]:
-    """Over all days, the tool that saved most first."""
-    whole = _summed(Sum("", entry.surface, entry.tool, entry.calls, entry.returned, entry.whole) for entry in entries)
-    return sorted(whole, key=lambda entry: (-entry.saved, entry.surface, entry.tool))
+def by_tool(entries: Iterable[TokenCount]) -> list[TokenCount]:
+    """Counts over all days, the tool that saved most first."""
+    dateless = (TokenCount("", entry.surface, entry.tool, entry.calls, entry.returned, entry.whole) for entry in entries)
+    return sorted(_merge_counts(dateless), key=lambda entry: (-entry.saved, entry.surface, entry.tool))
 
 
 def _append(path: Path, line: bytes) -> int:
@@ -114,15 +114,15 @@ def _append(path: Path, line: bytes) -> int:
         os.close(descriptor)
 
 
-def _fold(folder: Path) -> None:
-    """Put the lines of each day and tool into one, and forget what is older than anyone asks for."""
+def _compact(folder: Path) -> None:
+    """Merge the lines of each day and tool into one, and drop those older than `MAX_DAYS`."""
     path = folder / NAME
-    if path.stat().st_size <= MOST_BYTES:  # somebody else was first
+    if path.stat().st_size <= MAX_BYTES:  # another process was faster
         return
-    kept = since(_summed(_parsed(path.read_bytes())), MOST_DAYS)
+    recent = last_days(_merge_counts(_parse_lines(path.read_bytes())), MAX_DAYS)
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=f".{NAME}-", delete=False) as out:
         try:
-            out.writelines(json.dumps(entry.to_dict()) + "\n" for entry in kept)
+            out.writelines(json.dumps(entry.to_dict()) + "\n" for entry in recent)
             out.flush()
             os.replace(out.name, path)
         except BaseException:
@@ -131,11 +131,11 @@ def _fold(folder: Path) -> None:
             raise
 
 
-def _parsed(data: bytes) -> Iterator[Sum]:
+def _parse_lines(data: bytes) -> Iterator[TokenCount]:
     for line in data.splitlines():
         try:
             entry = json.loads(line)
-            found = Sum(*(entry[name] for name in Sum.__match_args__))
+            found = TokenCount(*(entry[name] for name in TokenCount.__match_args__))
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         texts, counts = (found.day, found.surface, found.tool), (found.calls, found.returned, found.whole)
@@ -143,8 +143,8 @@ def _parsed(data: bytes) -> Iterator[Sum]:
             yield found
 
 
-def _summed(entries: Iterable[Sum]) -> list[Sum]:
-    sums: dict[tuple[str, str, str], Sum] = {}
+def _merge_counts(entries: Iterable[TokenCount]) -> list[TokenCount]:
+    sums: dict[tuple[str, str, str], TokenCount] = {}
     for entry in entries:
         key = (entry.day, entry.surface, entry.tool)
         sums[key] = sums[key].plus(entry) if key in sums else entry
@@ -152,13 +152,13 @@ def _summed(entries: Iterable[Sum]) -> list[Sum]:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, *, alone: bool) -> Iterator[None]:
+def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:
             import fcntl
 
-            fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         except (ImportError, OSError):  # a system or file system without locks
             pass
         yield

@@ -1,6 +1,6 @@
-"""An answer while there is no index yet: a quick look through the files picks the few that most likely have it.
+"""Answers a query before there is an index: a scan of the files picks the few that most likely answer it.
 
-Only those are cut and ranked, in memory, the likeliest first, as far as time allows. The answer says so.
+Only those are chunked and ranked, in memory, the likeliest first, as far as time allows. The answer says so.
 """
 
 from __future__ import annotations
@@ -39,43 +39,55 @@ if TYPE_CHECKING:
     from lurcher.engine import Engine
 
 
-FIRST_BYTES, MOST_BYTES = 40_000, 1_000_000
-"""Text that is cut and ranked: so much in any case, and no more than that."""
-MOST_WORDS = 12
-_IN_PATH = 1.5
-"""A word in a path says more than one somewhere in the text."""
-_LARGE = 100_000
-_LEAST = 0.25
+BATCH_BYTES, MAX_BYTES = 40_000, 1_000_000
+"""Text that is chunked and ranked: so much at a time, and no more than that in total."""
+MAX_WORDS = 12
+_PATH_WEIGHT = 1.5
+"""A word in a path is stronger evidence than one in the text, which scores 1 at most."""
+_LARGE_FILE_BYTES = 100_000
+_MIN_SCAN_SECONDS = 0.25
 
-Found = tuple[str, bytes, tuple[float, ...]]
+WAIT_SECONDS = 1.3
+"""How long a query waits for an index before it is answered without."""
+_LISTING_SECONDS = 20.0
+"""How long a list of files is used again while there is no index."""
+_EXACT = ("mode", "fixed", "case", "word", "multiline")
+"""Search options that make a query one for exact text."""
+
+ScannedFile = tuple[str, bytes, tuple[float, ...]]
+"""Path, content, and a score for each word of the query."""
+Listings = Sequence[Sequence[Entry]]
+"""The files of each root."""
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
+class PartialView:
+    """A view of a root over the few files that were chunked."""
+
     view: View
     ranked: int
-    """Files that were cut and ranked, of so many in all."""
+    """Files that were chunked and ranked, of `total`."""
     total: int
 
 
-def glimpse(
+def build_partial_view(
     project: RootIndex,
     entries: Sequence[Entry],
     text: str,
     pattern: TextPattern | None,
-    scanned: float,
+    scan_until: float,
     deadline: float,
-    about: str,
-) -> Glimpse:
-    """What can be said about a root without an index until `deadline`, reading until `scanned`, both on the monotonic clock."""
-    from lurcher.indexing.build import build_segment  # brings the grammars
+    progress_text: str,
+) -> PartialView:
+    """A view of a root without an index: files are scanned until `scan_until` and ranked until `deadline` (monotonic)."""
+    from lurcher.indexing.build import build_segment  # loads the grammars
 
-    words = _wanted(text)
-    looked, found = _scan(project, entries, words, pattern, (scanned, deadline))
+    words = _query_stems(text)
+    scanned_files, found = _scan(project, entries, words, pattern, (scan_until, deadline))
     chosen: list[str] = []
     segments: list[Segment] = []
     order: list[tuple[str, tuple[int, int]]] = []
-    for batch in _batches(_best(found, len(words))):
+    for batch in _batches(_order_by_score(found, len(words))):
         if segments and time.monotonic() > deadline:
             break
         data = build_segment(batch, project.settings.index.chunk_chars, project.model.table)
@@ -86,15 +98,15 @@ def glimpse(
     manifest = Manifest(0, manifests.empty_manifest(project.fingerprint).fingerprint, (f"{digest}.segment",), {}, {}, 0)
     snapshot = Snapshot(segments, 0, [place for _, place in sorted(order)] if len(segments) > 1 else ())
     how = "match" if pattern is not None else "have most words of the query"
-    files = f"{len(chosen):,} of the files that {how}; {looked:,} of {len(entries):,} were looked at"
-    note = Degraded("index", f"{about}. These hits are from {files}", "ask again for the full answer")
-    return Glimpse(View(snapshot, manifest, len(entries) - len(chosen), (note,)), len(chosen), len(entries))
+    files = f"{len(chosen):,} of the files that {how}; {scanned_files:,} of {len(entries):,} were scanned"
+    note = Degraded("index", f"{progress_text}. These hits are from {files}", "ask again for the full answer")
+    return PartialView(View(snapshot, manifest, len(entries) - len(chosen), (note,)), len(chosen), len(entries))
 
 
-def tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
-    """The files that git tracks, without a look at them: a fraction of the time that a listing takes.
+def list_tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
+    """The files that git tracks, without a stat of each: a fraction of the time that a listing takes.
 
-    None where it is no work tree, where git does not say in time, or where more than git decides what is left out.
+    None outside a work tree, where git does not answer in time, or where .lurcherignore also decides.
     """
     if not project.root.git:
         return None
@@ -109,7 +121,7 @@ def tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
         folder, _, last = path.rpartition("/")
         if last == ".lurcherignore":
             return None
-        if folder not in real:  # a link in its place would lead elsewhere
+        if folder not in real:  # a symbolic link could lead out of the tree
             real[folder] = os.path.realpath(os.path.join(top, folder)) == os.path.join(top, folder)
         if path and real[folder]:
             found.append(Entry(path, 0, 0, 0, 0))
@@ -117,7 +129,7 @@ def tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
 
 
 def size_of(project: RootIndex, entries: Sequence[Entry], most: int) -> int:
-    """How many bytes these files have; no more of them than needed to exceed `most` are looked at."""
+    """The size of these files in bytes; counting ends once it exceeds `most`."""
     total = 0
     for entry in entries:
         with contextlib.suppress(OSError):
@@ -128,7 +140,7 @@ def size_of(project: RootIndex, entries: Sequence[Entry], most: int) -> int:
 
 
 def has_code(entries: Iterable[Entry]) -> bool:
-    """Whether there is any file in a programming language, by its name."""
+    """Whether any file is in a programming language, by its name."""
     for entry in entries:
         *folders, _ = entry.path.split("/")
         if not any(folder.startswith(".") for folder in folders):
@@ -141,132 +153,121 @@ def has_code(entries: Iterable[Entry]) -> bool:
 def _scan(
     project: RootIndex, entries: Iterable[Entry], words: Sequence[bytes], pattern: TextPattern | None,
     until: tuple[float, float],
-) -> tuple[int, list[Found]]:
-    """How many files were looked at in time, and those that have something of the query; more time if there is none yet."""
-    found: list[Found] = []
-    looked = 0
-    # What is named after the query first, the largest last: many small files are through before the time is.
-    ordered = sorted(entries, key=lambda item: (-sum(_names(item.path, words)), item.size > _LARGE, item.path))
-    least = time.monotonic() + _LEAST  # whatever was slow before, the few likeliest files are looked at
+) -> tuple[int, list[ScannedFile]]:
+    """How many files were scanned in time, and those that match; if none does, scanning goes on until the second limit."""
+    found: list[ScannedFile] = []
+    scanned_files = 0
+    # Files named like the query first, large ones last: many small files are read before time runs out.
+    ordered = sorted(entries, key=lambda item: (-sum(_match_path(item.path, words)), item.size > _LARGE_FILE_BYTES, item.path))
+    least = time.monotonic() + _MIN_SCAN_SECONDS  # even if time is up, the few likeliest files are read
     for entry in ordered:
         if time.monotonic() > max(least, until[0 if found else 1]):
             break
-        looked += 1
+        scanned_files += 1
         outcome = project.read_text(entry.path)
         if not isinstance(outcome, Text):
             continue
         if pattern is None:
-            marks = _marks(entry.path, outcome.data, words)
+            marks = _score_words(entry.path, outcome.data, words)
         else:
             marks = (float(next(pattern.lines(outcome.data), None) is not None),)
         if any(marks):
             found.append((entry.path, outcome.data, marks))
-    return looked, found
+    return scanned_files, found
 
 
-def _wanted(text: str) -> Sequence[bytes]:
-    """The words to look for, each as short as it can be to still stand for its other forms."""
+def _query_stems(text: str) -> Sequence[bytes]:
+    """The stems of the query's words to search for."""
     weights = extract_terms(text[:20_000])
-    best = sorted(weights, key=lambda word: -weights[word])[:MOST_WORDS]
+    best = sorted(weights, key=lambda word: -weights[word])[:MAX_WORDS]
     stems = [stem(word) if word.startswith(stem(word)) else word for word in best]
     return [short.encode("utf-8", "replace") for short in dict.fromkeys(stems)]
 
 
-def _names(path: str, words: Sequence[bytes]) -> tuple[bool, ...]:
+def _match_path(path: str, words: Sequence[bytes]) -> tuple[bool, ...]:
     place = path.lower().encode("utf-8", "replace")
     return tuple(word in place for word in words)
 
 
-def _marks(path: str, data: bytes, words: Sequence[bytes]) -> tuple[float, ...]:
+def _score_words(path: str, data: bytes, words: Sequence[bytes]) -> tuple[float, ...]:
     lower = data.lower()
     texts = [min(1.0, 0.5 + count / 8) if (count := lower.count(word)) else 0.0 for word in words]
-    return tuple(max(_IN_PATH * named, text) for named, text in zip(_names(path, words), texts, strict=True))
+    return tuple(max(_PATH_WEIGHT * named, text) for named, text in zip(_match_path(path, words), texts, strict=True))
 
 
-def _best(found: Sequence[Found], count: int) -> list[tuple[str, bytes]]:
-    """The files with most of the words first, rare ones before common ones; tests and large files are held back."""
-    held = [sum(len(marks) > i and marks[i] > 0 for _, _, marks in found) for i in range(count)]
-    rarity = [math.log(1 + len(found) / (1 + number)) for number in held] or [1.0]
+def _order_by_score(found: Sequence[ScannedFile], count: int) -> list[tuple[str, bytes]]:
+    """Files ordered by the words they contain, rare words counting more; tests and large files are lowered."""
+    counts = [sum(len(marks) > i and marks[i] > 0 for _, _, marks in found) for i in range(count)]
+    rarity = [math.log(1 + len(found) / (1 + number)) for number in counts] or [1.0]
 
-    def score(item: Found) -> tuple[float, str]:
-        held_back = (0.6 if "test" in item[0].lower() else 1.0) * (0.7 if len(item[1]) > FIRST_BYTES else 1.0)
-        return -held_back * sum(mark * rare for mark, rare in zip(item[2], rarity, strict=False)), item[0]
+    def score(item: ScannedFile) -> tuple[float, str]:
+        factor = (0.6 if "test" in item[0].lower() else 1.0) * (0.7 if len(item[1]) > BATCH_BYTES else 1.0)
+        return -factor * sum(mark * rare for mark, rare in zip(item[2], rarity, strict=False)), item[0]
 
     return [(path, data) for path, data, _ in sorted(found, key=score)]
 
 
 def _batches(files: Sequence[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
-    """Files in batches that grow, each in path order; at least one, which may be empty."""
+    """Files in batches of about `BATCH_BYTES`, each in path order; at least one batch, which may be empty."""
     batch: list[tuple[str, bytes]] = []
     size = total = 0
     for path, data in files:
-        if batch and size + len(data) > FIRST_BYTES:
+        if batch and size + len(data) > BATCH_BYTES:
             yield sorted(batch)
             batch, size = [], 0
-        if total + len(data) > MOST_BYTES:
+        if total + len(data) > MAX_BYTES:
             continue
         batch.append((path, data))
         size, total = size + len(data), total + len(data)
     yield sorted(batch)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A search before there is an index: the files are listed, and a glimpse of the likeliest answers (`cold`).
 
 
-PATIENCE = 1.3
-"""So many seconds a question may wait for an index before it is answered without."""
-_SOON = 20.0
-"""So many seconds a list of files will do while there is no index."""
-_EXACT = ("mode", "fixed", "case", "word", "multiline")
-
-Listed = Sequence[Sequence[Entry]]
-
-
-class Early:
-    """Searches of engines that have no index yet. Thread-safe."""
+class UnindexedSearch:
+    """Searches engines that have no index yet. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listing: _Listing | None = None
 
-    def listed(self, engine: Engine, until: float) -> Listed | None:
-        """The files of each root, if they can be told in time. What was listed a moment ago will do."""
+    def list_files(self, engine: Engine, until: float) -> Listings | None:
+        """The files of each root, if they are known in time. A list made a moment ago is used again."""
 
-        quick = [tracked(project, until - time.monotonic()) for project in engine.projects]
+        quick = [list_tracked(project, until - time.monotonic()) for project in engine.projects]
         known = [entries for entries in quick if entries is not None]
         if len(known) == len(quick) and all(known):
             return known
         with self._lock:
             listing = self._listing
-            if listing is None or (listing.engine is not engine) or listing.old():
+            if listing is None or (listing.engine is not engine) or listing.is_old():
                 listing = self._listing = _Listing(engine)
         return listing.wait(until - time.monotonic())
 
     def search(
-        self, engine: Engine, listed: Listed | None, text: str, options: dict[str, Any], about: str, until: float
+        self, engine: Engine, listings: Listings | None, text: str, options: dict[str, Any], progress_text: str, until: float
     ) -> Answer:
-        """What can be said until then, on the monotonic clock; `about` tells how the index is coming on."""
+        """The answer that can be given until then (monotonic clock); `progress_text` says how far the index is."""
 
-        if listed is None:
-            about, listed = f"{about}, and its files are still being listed", [()] * len(engine.projects)
-        if options.get("sources") is None and any(has_code(entries) for entries in listed):
-            options = {**options, "sources": ["code"]}  # the few files that are looked at must not decide that
+        if listings is None:
+            progress_text, listings = f"{progress_text}, and its files are still being listed", [()] * len(engine.projects)
+        if options.get("sources") is None and any(has_code(entries) for entries in listings):
+            options = {**options, "sources": ["code"]}  # the few ranked files must not decide which corpus is searched
         known = {name: options[name] for name in _EXACT if options.get(name) is not None}
         pattern = compile_literal_query(Query(text, **known)) if isinstance(text, str) and text.strip() else None
         now = time.monotonic()
         left = max(0.4, until - now)
-        seen = [
-            glimpse(project, entries, str(text), pattern, now + left / 2, now + left, about)
-            for project, entries in zip(engine.projects, listed, strict=True)
+        views = [
+            build_partial_view(project, entries, str(text), pattern, now + left / 2, now + left, progress_text)
+            for project, entries in zip(engine.projects, listings, strict=True)
         ]
-        answer = engine.search(text, **options, views=[part.view for part in seen])
-        share = sum(part.ranked for part in seen) / max(1, sum(part.total for part in seen))
+        answer = engine.search(text, **options, views=[part.view for part in views])
+        share = sum(part.ranked for part in views) / max(1, sum(part.total for part in views))
         state = replace(answer.index, fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
         return replace(answer, index=state)
 
 
 class _Listing:
-    """Lists the files of an engine's roots in a thread of its own, since that cannot be cut short."""
+    """Lists the files of an engine's roots in a thread, since a listing cannot be interrupted."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -276,7 +277,7 @@ class _Listing:
         self._thread.start()
 
     def _work(self) -> None:
-        with contextlib.suppress(LurcherError, OSError):  # whoever builds the index will say so
+        with contextlib.suppress(LurcherError, OSError):  # the build of the index will report it
             self._entries = [project.list_files().entries for project in self.engine.projects]
         self._done = time.monotonic()
 
@@ -284,5 +285,5 @@ class _Listing:
         self._thread.join(max(0.0, seconds))
         return self._entries
 
-    def old(self) -> bool:
-        return bool(self._done) and time.monotonic() - self._done > _SOON
+    def is_old(self) -> bool:
+        return bool(self._done) and time.monotonic() - self._done > _LISTING_SECONDS

@@ -1,6 +1,6 @@
-"""A segment put together from records: tables joined, numbers moved on by what stands before each file.
+"""A segment assembled from records: tables are joined, and numbers moved by the sizes of the files before.
 
-Postings are not merged, which would take longer than the whole question: each word's rows are picked out when it is asked for.
+Postings are not merged, which would take longer than the whole query: the rows of a term are picked out when they are needed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from lurcher.storage.container import Container
 from lurcher.storage.merge import expand_ranges
 from lurcher.storage.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES
 from lurcher.storage.segment_reader import Segment
-from lurcher.stores.codec import damaged
-from lurcher.stores.record import SECTIONS, Record
-from lurcher.stores.term_hash import number_of
+from lurcher.stores.codec import RECORD_SECTIONS, Record, damaged_error, hash_term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,17 +25,17 @@ _KIND = {
 }
 
 
-class Pieces:
-    """What a segment reads its sections from: joined records in the place of a file."""
+class RecordSections:
+    """Joined records, with the interface of the container that a segment reads its sections from."""
 
     trusted = False
-    """A store is another's: what it says is checked."""
+    """Whether values are used unchecked; those of a store are not."""
 
     def __init__(self, records: Sequence[Record], dims: int) -> None:
         import numpy as np
 
         def joined(section: str) -> bytes:
-            place = SECTIONS.index(section)
+            place = RECORD_SECTIONS.index(section)
             return b"".join([record.sections[place] for record in records])
 
         units = np.array([record.units for record in records], np.int64)
@@ -50,8 +48,10 @@ class Pieces:
         }  # fmt: skip
         files = np.frombuffer(joined("file"), FILE).copy()
         if (files["units"] != units).any() or (files["definitions"] != definitions).any():
-            raise damaged("record")
-        strings, paths = ([len(record.sections[SECTIONS.index(name)]) for record in records] for name in ("strings", "path"))
+            raise damaged_error("record")
+        strings, paths = (
+            [len(record.sections[RECORD_SECTIONS.index(name)]) for record in records] for name in ("strings", "path")
+        )
         files["text"], files["unit"], files["definition"] = _starts(files["size"]), _starts(units), _starts(definitions)
         files["path"], files["strings"], files["language"] = _starts(paths), _starts(strings), numbers
         owner = np.arange(len(records))
@@ -106,30 +106,30 @@ class Pieces:
         return name in self._bytes or name in self._tables or name in self._arrays
 
     def corrupt(self, reason: str) -> LurcherError:
-        return damaged("record")
+        return damaged_error("record")
 
 
-class Gathered(Segment):
-    """Some files of a project, in path order; what was fetched of them is all there is."""
+class AssembledSegment(Segment):
+    """Some files of a project, in path order."""
 
     def __init__(self, records: Sequence[Record], dims: int, prefix: str = "") -> None:
-        """`dims` is what vectors have, 0 where they are not to be used; records without any have none for all."""
+        """`dims` of the vectors, 0 to leave them out; a record with other dimensions leaves them out for all."""
         import numpy as np
 
         dims = dims if all(record.dims == dims for record in records) else 0
-        super().__init__(cast(Container, Pieces(records, dims)), None, prefix)
+        super().__init__(cast(Container, RecordSections(records, dims)), None, prefix)
         self._records = list(records)
         self._words = self._joined("words", "<u8")
         self._counts = self._joined("rows", "<u4").astype(np.int64)
         self._starts = np.cumsum(self._counts) - self._counts
         if int(self._counts.sum()) != sum(record.rows for record in records):
-            raise damaged("record")
+            raise damaged_error("record")
         self._found: dict[str, dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]] = {}
 
     def _joined(self, section: str, kind: str) -> NDArray[Any]:
         import numpy as np
 
-        place = SECTIONS.index(section)
+        place = RECORD_SECTIONS.index(section)
         return np.frombuffer(b"".join([record.sections[place] for record in self._records]), kind)
 
     @cached_property
@@ -138,22 +138,22 @@ class Gathered(Segment):
 
     @cached_property
     def _holder(self) -> NDArray[np.int64]:
-        """The file of each word."""
+        """The file of each entry of `_words`."""
         import numpy as np
 
         return np.repeat(np.arange(len(self._records)), [record.words for record in self._records])
 
-    def of_word(self, term: str) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-        """By family the owners of a term and how often each has it."""
+    def term_postings(self, term: str) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+        """By family: the owners of a term, and how often it occurs in each."""
         known = self._found.get(term)
         if known is None:
-            known = self._found[term] = self._pick(term)
+            known = self._found[term] = self._find_term(term)
         return known
 
-    def _pick(self, term: str) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+    def _find_term(self, term: str) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]:
         import numpy as np
 
-        places = np.flatnonzero(self._words == np.uint64(number_of(term)))
+        places = np.flatnonzero(self._words == np.uint64(hash_term(term)))
         if not len(places):
             return {}
         rows = expand_ranges(self._starts[places], self._counts[places])
@@ -162,17 +162,17 @@ class Gathered(Segment):
         found = {}
         for number in sorted(set(families.tolist())):
             if number >= len(FAMILIES):
-                raise damaged("record")
+                raise damaged_error("record")
             family, here = FAMILIES[number], families == number
             numbers = owners[here].astype(np.int64) + self._bases[_KIND[family]][files[here]]
             if int(numbers.max()) >= int(self.meta[_KIND[family]]):
-                raise damaged("record")
+                raise damaged_error("record")
             found[family] = numbers, counts[here]
         return found
 
     @cached_property
     def _bases(self) -> dict[str, NDArray[np.int64]]:
-        """What each file's own numbers count from."""
+        """What to add to the numbers of each file."""
         import numpy as np
 
         rows = self.files

@@ -11,9 +11,9 @@ from lurcher.query.filters import filter_files
 from lurcher.query.plan import Plan, compile_literal_query
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
-from lurcher.stores.search import NeedsTexts, UnknownProject, needs_texts
-from lurcher.stores.shared import Shared
-from lurcher.stores.snapshot import Changed
+from lurcher.stores.search import NeedsText, UnknownProject, needs_text_error
+from lurcher.stores.shared import SharedStore
+from lurcher.stores.snapshot import StoreChanged
 from lurcher.types import Answer, Degraded, Query, SymbolAnswer
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ATTEMPTS = 3
 class StoreCorpus:
     """Answers for code in the place of `CodeCorpus`. Thread-safe; the store is opened by the first query."""
 
-    def __init__(self, services: Services, shared: Shared) -> None:
+    def __init__(self, services: Services, shared: SharedStore) -> None:
         self._services, self.shared = services, shared
 
     def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
@@ -39,7 +39,7 @@ class StoreCorpus:
 
     def write(self, progress: Progress, *, rebuild: bool = False) -> list[dict[str, Any]]:
         """Bring the store up to date with the local indexes; what was sent for each root."""
-        return [self.shared.write(project, progress, rebuild=rebuild) for project in self._services.workspace.projects]
+        return [self.shared.sync(project, progress, rebuild=rebuild) for project in self._services.workspace.projects]
 
     def status(self) -> list[dict[str, Any]]:
         return [self.shared.status()]
@@ -67,20 +67,20 @@ class StoreCorpus:
         for attempt in range(_ATTEMPTS):
             try:
                 return ask(), ()
-            except NeedsTexts as problem:
-                if shared.foreign:
+            except NeedsText as problem:
+                if shared.remote:
                     raise
                 return None, (Degraded("store", f"{problem.message}; the local index answered", ""),)
             except UnknownProject as problem:
-                if shared.foreign or not shared.fallback:
+                if shared.remote or not shared.fallback:
                     raise
                 return None, (Degraded("store", f"{problem.message}; the local index answered", problem.hint),)
             except StoreError as problem:
-                if isinstance(problem, Changed) and attempt < _ATTEMPTS - 1:
+                if isinstance(problem, StoreChanged) and attempt < _ATTEMPTS - 1:
                     continue
-                if shared.foreign or not shared.fallback:
-                    raise shared.described(problem) from problem.__cause__
-                return None, (shared.off(problem),)
+                if shared.remote or not shared.fallback:
+                    raise shared.add_context(problem) from problem.__cause__
+                return None, (shared.fallback_note(problem),)
         raise AssertionError("unreachable")
 
     def _search(self, query: Query) -> Answer:
@@ -91,19 +91,19 @@ class StoreCorpus:
 
     def _find(self, query: Query, clock: Stopwatch) -> Findings:
         if query.mode in ("literal", "structural") or compile_literal_query(query) is not None:
-            raise needs_texts("structural" if query.mode == "structural" else "literal")
+            raise needs_text_error("structural" if query.mode == "structural" else "literal")
         services, shared = self._services, self.shared
         filter, model = self._filter(query), services.workspace.model
 
         def lanes(plan: Plan) -> Sequence[str]:
             return lanes_for(query, plan, services.settings, model)
 
-        found = shared.asking.ask(query, filter, model, lanes, clock.lap)
+        found = shared.searcher.search(query, filter, model, lanes, clock.lap)
         names = [head.more.get("root", "") for head in found.heads.values()]
         ranked = rank_units(services, found.snapshot, found.plan, query, clock, filter, names)
         found.snapshot.prefetch(lambda: map(ranked.ranking.unit, range(len(ranked.ranking))))
-        state = shared.told(found.heads)
-        ranked = replace(ranked, notes=ranked.notes + found.notes + shared.behind(found.heads))
+        state = shared.index_state(found.heads)
+        ranked = replace(ranked, notes=ranked.notes + found.notes + shared.commit_notes(found.heads))
         return findings_of(
             ranked, query, clock, state, (), root=shared.identity, checksum=repr(sorted(state.shared.items())),
             options=services.options,
@@ -111,22 +111,22 @@ class StoreCorpus:
 
     def _symbol(self, query: Query) -> SymbolAnswer:
         shared, filter = self.shared, self._filter(query)
-        found = shared.asking.defining(query.text, filter, query.limit)
+        found = shared.searcher.find_definitions(query.text, filter, query.limit)
         best, notes = definitions_of(found.snapshot, query, filter_files(found.snapshot, filter), counted=False)
         if not found.whole:
-            looked = sum(len(shelf.keys) for shelf in found.snapshot.shelves)
+            looked = sum(len(project.keys) for project in found.snapshot.projects)
             reason = f"more files than {looked:,} in the store define it, and no more were looked at"
             notes += (Degraded("store", reason, "ask for Class.name, or for one language"),)
-        return SymbolAnswer(query.text, best, shared.told(found.heads), notes + shared.behind(found.heads))
+        return SymbolAnswer(query.text, best, shared.index_state(found.heads), notes + shared.commit_notes(found.heads))
 
     def _filter(self, query: Query) -> Filter:
         """The query's filter; the folders that the engine was opened for are those of the checkout around here."""
-        return query.filter if self.shared.foreign else self._services.workspace.narrow(query.filter)
+        return query.filter if self.shared.remote else self._services.workspace.narrow(query.filter)
 
 
 def store_corpus(services: Services) -> StoreCorpus | None:
     """The store that the settings name; None where the local index is all there is."""
-    from lurcher.stores.shared import shared_of
+    from lurcher.stores.shared import find_shared_store
 
-    shared = shared_of(services.settings, services.workspace.roots)
+    shared = find_shared_store(services.settings, services.workspace.roots)
     return None if shared is None else StoreCorpus(services, shared)

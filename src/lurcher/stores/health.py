@@ -8,8 +8,7 @@ from pathlib import Path
 from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.inspect.services import Health, examine, one_line, timed
-from lurcher.net.address import shown
-from lurcher.net.http import Deadline
+from lurcher.net.http import Deadline, redact_url
 from lurcher.stores.base import store_at
 
 _COLUMNS = ("version", "model", "dims", "url", "latency")
@@ -35,4 +34,4 @@ def store_health(settings: Settings, root: Path) -> Health | None:
         return replace(about, version=state.get("version", ""), model=state.get("model", ""), latency_ms=took,
                        state=one_line(rest), dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
 
-    return examine(Health("store", url.partition("://")[0], shown(url)), look)
+    return examine(Health("store", url.partition("://")[0], redact_url(url)), look)

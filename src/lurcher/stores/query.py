@@ -1,4 +1,4 @@
-"""A planned question as a store is asked it: by meaning, by words, and by names that are hardly anywhere else."""
+"""Turns a plan into what a store searches for: a dense vector, a sparse vector of terms, and names that few files define."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
 from lurcher.query.intent import REPORT, SYMBOL, split_qualified_name
 from lurcher.query.plan import Plan
 from lurcher.stores.base import Sparse
-from lurcher.stores.snapshot import Words
-from lurcher.stores.sparse import sparse_of
+from lurcher.stores.snapshot import MergedVocabulary
+from lurcher.stores.sparse import sparse_vector
 from lurcher.terms.split import compound, name_of, words
 from lurcher.terms.vocabulary import STOP_WORDS
 from lurcher.vectors.model import Model
-from lurcher.vectors.query import unfit
+from lurcher.vectors.query import find_mismatch
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FEW_FILES = 40
-"""A name that more files define, or are called by, leads nowhere unless it is what was asked for."""
-_MOST_NAMES = 100
-_MOST_NAMED = 20
-"""Words that begin like one of the question and stand in names of files."""
-_NAMED = 0.3
-"""What such a word counts against the one of the question."""
+_MAX_FILES_OF_NAME = 40
+"""A name that more files define or have is left out, unless the query asks for that name."""
+_MAX_NAMES = 100
+_MAX_PREFIXED = 20
+"""Terms in file names that begin like a word of the query."""
+_PREFIXED_WEIGHT = 0.3
+"""The weight of such a term, relative to the word of the query."""
 _MIN_PREFIX = 4
 
 
-def words_of(plan: Plan, known: Words, units: int, settings: Settings) -> Sparse | None:
-    """The question by its words; each weighs as much as it is rare among so many units."""
+def sparse_query(plan: Plan, known: MergedVocabulary, units: int, settings: Settings) -> Sparse | None:
+    """The terms of the query, weighted by how rare each is among `units` units."""
     groups = []
     for group in plan.groups:
         each = [known.units_with(term) for term in (group.word, *group.forms)]
@@ -54,48 +54,48 @@ def words_of(plan: Plan, known: Words, units: int, settings: Settings) -> Sparse
             offer(form, VARIANT * weight)
         if plan.intent not in (REPORT, SYMBOL) and len(group.word) >= _MIN_PREFIX and group.word.isalpha():
             for family in ("name", "types"):
-                for term in known.terms_with_prefix(group.word, family)[:_MOST_NAMED]:
-                    offer(term, _NAMED * weight)
-    for joined in _joined(plan):
+                for term in known.terms_with_prefix(group.word, family)[:_MAX_PREFIXED]:
+                    offer(term, _PREFIXED_WEIGHT * weight)
+    for joined in _joined_words(plan):
         if known.units_with(joined):
             offer(joined, compute_group_idf(units, known.units_with(joined), known.units_with(joined)))
-    return sparse_of(weights)
+    return sparse_vector(weights)
 
 
-def _joined(plan: Plan) -> list[str]:
-    """Neighbouring words written as one, as names have them."""
+def _joined_words(plan: Plan) -> list[str]:
+    """Neighbouring words joined into one, as in names."""
     if plan.intent in (REPORT, SYMBOL):
         return []
     found = [word.lower() for word in words(plan.text)]
     return [a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS]
 
 
-def names_of(plan: Plan, known: Words) -> tuple[str, ...]:
-    """Names by which a file is a candidate, whatever else it holds: what it defines, and after a slash what it is called."""
-    asked = [compound(parts[-1]) for name in plan.names if (parts := split_qualified_name(name))]
+def name_query(plan: Plan, known: MergedVocabulary) -> tuple[str, ...]:
+    """Names that make a file a candidate: of its definitions, and after a slash of the file itself."""
+    names = [compound(parts[-1]) for name in plan.names if (parts := split_qualified_name(name))]
     if plan.intent == SYMBOL:
-        return tuple(dict.fromkeys([*asked, *(f"/{name}" for name in asked)]))
+        return tuple(dict.fromkeys([*names, *(f"/{name}" for name in names)]))
     report = plan.report
-    called: list[str] = []
+    stems: list[str] = []
     if report is not None:
-        modules = (f"{name}.x" for name in _modules(report.dotted))
-        called = list(_called((*report.frames[::-1], *report.paths, *report.urls, *modules)))
-        asked += [compound(name.split(".")[-1]) for name in report.dotted]
+        modules = (f"{name}.x" for name in _module_paths(report.dotted))
+        stems = list(_file_names((*report.frames[::-1], *report.paths, *report.urls, *modules)))
+        names += [compound(name.split(".")[-1]) for name in report.dotted]
     else:
-        asked += _joined(plan)
-        called = [*(group.word for group in plan.groups), *_joined(plan)]
-    rare = [name for name in dict.fromkeys(asked) if 0 < known.files_with(name) <= _FEW_FILES]
-    rare += [f"/{name}" for name in dict.fromkeys(called) if 0 < known.files_with(name) <= _FEW_FILES]
-    return tuple(rare[:_MOST_NAMES])
+        names += _joined_words(plan)
+        stems = [*(group.word for group in plan.groups), *_joined_words(plan)]
+    rare = [name for name in dict.fromkeys(names) if 0 < known.files_with(name) <= _MAX_FILES_OF_NAME]
+    rare += [f"/{name}" for name in dict.fromkeys(stems) if 0 < known.files_with(name) <= _MAX_FILES_OF_NAME]
+    return tuple(rare[:_MAX_NAMES])
 
 
-def _modules(dotted: Iterable[str]) -> list[str]:
-    """The paths that a dotted name may be the module of, the longest first."""
+def _module_paths(dotted: Iterable[str]) -> list[str]:
+    """The paths of modules that a dotted name may stand for, the longest first."""
     return ["/".join(parts[:length]) for name in dotted for parts in [name.split(".")] for length in range(len(parts), 1, -1)]
 
 
-def _called(paths: Iterable[str]) -> Iterable[str]:
-    """What files at these paths are called."""
+def _file_names(paths: Iterable[str]) -> Iterable[str]:
+    """The names of files at these paths."""
     for path in paths:
         plain = path.split("#")[0].split("?")[0].replace("\\", "/")
         wanted = [part for part in plain.split("/") if part not in ("", ".", "..", "~")]
@@ -103,11 +103,11 @@ def _called(paths: Iterable[str]) -> Iterable[str]:
             yield compound(name_of("/".join(wanted[-2:])))
 
 
-def meaning_of(plan: Plan, model: Model, dims: int) -> NDArray[np.float32] | None:
-    """Where the question points; None where that cannot be told, which the dense lane will say."""
+def dense_query(plan: Plan, model: Model, dims: int) -> NDArray[np.float32] | None:
+    """The vector of the query; None where there is none, which the dense lane will report."""
     import numpy as np
 
-    if unfit(model, dims) is not None:
+    if find_mismatch(model, dims) is not None:
         return None
     try:
         found, _ = find_direction(model, plan, dims)

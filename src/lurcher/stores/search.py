@@ -1,4 +1,4 @@
-"""A question to a shared store: head → words → candidates → records → a snapshot that is ranked as a local index is."""
+"""Searches a shared store: head → terms → candidates → records → a snapshot that is ranked like a local index."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lurcher.query.filters import matches_glob
 from lurcher.query.intent import split_qualified_name
 from lurcher.query.plan import Plan, make_plan
 from lurcher.storage.segment import FORMAT as TABLES
-from lurcher.stores.assemble import Gathered
+from lurcher.stores.assemble import AssembledSegment
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
-from lurcher.stores.query import meaning_of, names_of, words_of
-from lurcher.stores.record import FORMAT as RECORDS
-from lurcher.stores.record import Record, unpacked
-from lurcher.stores.snapshot import Changed, SharedSnapshot, Shelf, Words
-from lurcher.stores.sparse_model import Leg
+from lurcher.stores.codec import RECORD_FORMAT as RECORDS
+from lurcher.stores.codec import Record, decode_record
+from lurcher.stores.query import dense_query, name_query, sparse_query
+from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot, StoreChanged
+from lurcher.stores.sparse import SparseQuery
 from lurcher.stores.vocabulary import Page, Vocabulary
 from lurcher.terms.split import compound
 from lurcher.types import Degraded, Filter, Query
@@ -32,14 +32,14 @@ CANDIDATES = 100
 """Files that are fetched for a query and ranked; three times the limit if that is more. docs/stores.md has the measurement."""
 DEPTH = 300
 """Units that each way of finding candidates looks at; docs/stores.md."""
-_KEPT_BYTES = 64 << 20
-"""Records that stay in memory for the questions after this one."""
+_CACHED_BYTES = 64 << 20
+"""Size of the cache of records."""
 _ROUNDS = 3
 _DEEPER = 4
-_MOST_FILES = 2000
-_DEFINING = 200
-"""Files that define one name and are looked at."""
-_PATTERN = frozenset("*?[")
+_MAX_FILES = 2000
+_DEFINITION_FILES = 200
+"""How many files that define a name are fetched."""
+_WILDCARDS = frozenset("*?[")
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,12 +49,13 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
+
 class UnknownProject(UsageError):
     """The store has no such project."""
 
 
-class NeedsTexts(UsageError):
-    """The question goes by exact text or syntax, which a store cannot look for."""
+class NeedsText(UsageError):
+    """The query searches exact text or syntax, which a store cannot do."""
 
 
 Lap = Callable[[str], None]
@@ -62,8 +63,8 @@ Lanes = Callable[[Plan], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question found in the store: all that is needed to rank it."""
+class StoreResult:
+    """What a query found in the store: everything that is needed to rank it."""
 
     snapshot: SharedSnapshot
     plan: Plan
@@ -72,7 +73,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Defining:
+class DefinitionResult:
     """The files of the store that define a name."""
 
     snapshot: SharedSnapshot
@@ -81,8 +82,8 @@ class Defining:
     """Whether these are all of them."""
 
 
-class Asking:
-    """Projects of one store that answer together. What was read is kept for the questions after; safe in several threads."""
+class StoreSearcher:
+    """Searches some projects of one store together. Keeps what it read for later queries. Thread-safe."""
 
     def __init__(
         self, store: Store, projects: Sequence[str], settings: Settings, sparse: SparseEmbedder | None = None
@@ -91,11 +92,11 @@ class Asking:
         self._store, self.projects, self._settings = store, tuple(projects), settings
         self._lock = threading.Lock()
         self._records: OrderedDict[str, tuple[Record, int]] = OrderedDict()
-        self._kept = 0
+        self._cached_bytes = 0
         self._pages: dict[tuple[str, int, str], dict[str, Page | None]] = {}
 
     def labels(self) -> list[str]:
-        """What stands before the paths of each project's files."""
+        """The prefix of the paths of each project."""
         return [""] if len(self.projects) == 1 else [f"{name}/" for name in self.projects]
 
     def heads(self) -> dict[str, Head]:
@@ -104,10 +105,10 @@ class Asking:
             head = self._store.head(name)
             if head is None:
                 raise self._unknown(name)
-            if not readable(head):
+            if not is_readable(head):
                 raise StoreError(
                     f"the project {name} in the store was written by another version of lurcher",
-                    Template("install the same one here, or write it anew: {index: rebuild store=URL}"),
+                    Template("install the same version here, or write the project again: {index: rebuild store=URL}"),
                 )
             found[name] = head
         return found
@@ -115,76 +116,77 @@ class Asking:
     def _unknown(self, name: str) -> UnknownProject:
         there = self._store.projects()
         known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        hint = f"there are: {known}" if there else Template("put one there: {index: store=URL}")
+        hint = f"it has: {known}" if there else Template("add one: {index: store=URL}")
         return UnknownProject(f"the store has no project {name}", hint)
 
-    def ask(self, query: Query, filter: Filter, model: Model, lanes: Lanes, lap: Lap) -> Asked:
+    def search(self, query: Query, filter: Filter, model: Model, lanes: Lanes, lap: Lap) -> StoreResult:
         heads = self.heads()
         vocabularies = [self._vocabulary(name, head) for name, head in heads.items()]
-        words = Words(vocabularies)
+        words = MergedVocabulary(vocabularies)
         lap("head")
-        plan = self._planned(query, words, vocabularies, heads)
+        plan = self._make_plan(query, words, vocabularies, heads)
         if plan.mode in ("literal", "structural"):
-            raise needs_texts(plan.mode)
+            raise needs_text_error(plan.mode)
         lap("plan")
         wanted = set(lanes(plan))
         units = sum(head.units for head in heads.values())
-        leg = Leg(self._sparse, plan.text, lambda: words_of(plan, words, units, self._settings))
+        leg = SparseQuery(self._sparse, plan.text, lambda: sparse_query(plan, words, units, self._settings))
         by_words = bool(wanted & {"lexical", "symbol"})
-        names = names_of(plan, words) if "symbol" in wanted else ()
+        names = name_query(plan, words) if "symbol" in wanted else ()
         found = []
         for (name, head), vocabulary in zip(heads.items(), vocabularies, strict=True):
             dims = self._dims(head, model)
-            dense = meaning_of(plan, model, dims) if "dense" in wanted and dims else None
-            question = self._question(query, filter, leg.of(name, head) if by_words else None, names, dense)
+            dense = dense_query(plan, model, dims) if "dense" in wanted and dims else None
+            question = self._question(query, filter, leg.vector_for(name, head) if by_words else None, names, dense)
             candidates = self._candidates(name, head, question, filter, query.limit)
             lap("candidates")
-            found.append((name, head, vocabulary, self._fetched(name, [item.key for item in candidates]), dims))
-        snapshot = self._gathered(found, heads, wanted)
+            found.append((name, head, vocabulary, self._fetch_records(name, [item.key for item in candidates]), dims))
+        snapshot = self._build_snapshot(found, heads, wanted)
         lap("records")
-        return Asked(snapshot, plan, heads, tuple(leg.notes))
+        return StoreResult(snapshot, plan, heads, tuple(leg.notes))
 
-    def defining(self, name: str, filter: Filter, limit: int) -> Defining:
-        """The files that define a name, which a store finds by that name alone."""
+    def find_definitions(self, name: str, filter: Filter, limit: int) -> DefinitionResult:
+        """The files that define a name, found by that name alone."""
         heads = self.heads()
-        most = min(max(_DEFINING, 3 * limit), _MOST_FILES)
+        most = min(max(_DEFINITION_FILES, 3 * limit), _MAX_FILES)
         names = tuple(compound(part) for part in split_qualified_name(name)[-1:])
-        question = Question(None, None, names, filter.languages, _folders(filter), most, most)
+        question = Question(None, None, names, filter.languages, _filter_folders(filter), most, most)
         found, whole = [], True
         for project, head in heads.items():
             candidates = self._candidates(project, head, question, filter, most)
             whole = whole and len(candidates) < most
-            records = self._fetched(project, [item.key for item in candidates])
+            records = self._fetch_records(project, [item.key for item in candidates])
             found.append((project, head, self._vocabulary(project, head), records, 0))
-        return Defining(self._gathered(found, heads, set()), heads, whole)
+        return DefinitionResult(self._build_snapshot(found, heads, set()), heads, whole)
 
-    def _gathered(
+    def _build_snapshot(
         self, found: Sequence[tuple[str, Head, Vocabulary, Sequence[tuple[str, Record]], int]], heads: Mapping[str, Head],
         lanes: set[str],
     ) -> SharedSnapshot:  # fmt: skip
-        """What was fetched of each project, unless one was written meanwhile."""
+        """A snapshot of the records of each project; raises `StoreChanged` if a project was written meanwhile."""
         for name, head in heads.items():
-            # As long as this head stands nothing that was read can have been swept.
+            # As long as the head is the same, nothing that was read can have been swept.
             now = self._store.head(name)
             if now is None or now.generation != head.generation:
-                raise Changed(f"the project {name} was written while it was being read", "ask again")
-        return SharedSnapshot([self._shelf(*part, label, lanes) for part, label in zip(found, self.labels(), strict=True)])
+                raise StoreChanged(f"the project {name} was written while it was being read", "ask again")
+        projects = zip(found, self.labels(), strict=True)
+        return SharedSnapshot([self._fetched_project(*part, label, lanes) for part, label in projects])
 
-    def _planned(
-        self, query: Query, words: Words, vocabularies: Sequence[Vocabulary], heads: Mapping[str, Head]
+    def _make_plan(
+        self, query: Query, words: MergedVocabulary, vocabularies: Sequence[Vocabulary], heads: Mapping[str, Head]
     ) -> Plan:
-        """The plan, once every page of words that it asks for is there: each round asks for all that are missing at once."""
+        """The plan. It is made again until all pages of terms it needs are there; each round loads all missing ones at once."""
         languages = query.filter.languages or tuple(
             sorted({name for head in heads.values() for name in head.more.get("languages", "").split()})
         )
         while True:
-            rounds = [vocabulary.awaiting() for vocabulary in vocabularies]
+            rounds = [vocabulary.batch_loads() for vocabulary in vocabularies]
             for waiting in rounds:
                 waiting.__enter__()
             try:
                 plan = make_plan(query.text, query.mode, words, None, languages if "$" in query.text else ())
-                words_of(plan, words, 1, self._settings)
-                names_of(plan, words)
+                sparse_query(plan, words, 1, self._settings)
+                name_query(plan, words)
             finally:
                 for waiting in rounds:
                     waiting.__exit__()
@@ -202,34 +204,34 @@ class Asking:
 
     @staticmethod
     def _dims(head: Head, model: Model) -> int:
-        """What vectors there have, if they are of the same model as the question's."""
+        """Dimensions of the project's vectors, 0 if they are of another model."""
         return head.dims if head.more.get("model") == model.digest else 0
 
     def _question(
         self, query: Query, filter: Filter, sparse: Sparse | None, names: tuple[str, ...], dense: Vector | None
     ) -> Question:
         own = self._settings.store
-        limit = min(max(CANDIDATES, 3 * query.limit), _MOST_FILES)
+        limit = min(max(CANDIDATES, 3 * query.limit), _MAX_FILES)
         return Question(
-            dense, sparse, names, filter.languages, _folders(filter), max(DEPTH, 2 * limit), limit,
+            dense, sparse, names, filter.languages, _filter_folders(filter), max(DEPTH, 2 * limit), limit,
             None if own.rrf == "engine" else float(own.rrf),
         )  # fmt: skip
 
     def _candidates(self, name: str, head: Head, question: Question, filter: Filter, limit: int) -> list[Candidate]:
-        """Files that may answer and pass the filter; where that leaves too few, more are asked for."""
+        """Candidates that pass the filter; where too few do, the search is repeated deeper."""
         if question.dense is None and question.sparse is None and not question.names:
             return []
-        asked, passed = question, []
+        request, passed = question, []
         for _ in range(_ROUNDS):
-            found = self._store.candidates(name, head.generation, asked)
-            passed = [item for item in found if _passes(item.path, filter)]
-            if len(passed) >= min(question.limit, 3 * limit) or len(found) < asked.limit:
+            found = self._store.candidates(name, head.generation, request)
+            passed = [item for item in found if _passes_filter(item.path, filter)]
+            if len(passed) >= min(question.limit, 3 * limit) or len(found) < request.limit:
                 break
-            asked = replace(asked, depth=_DEEPER * asked.depth, limit=_DEEPER * asked.limit)
+            request = replace(request, depth=_DEEPER * request.depth, limit=_DEEPER * request.limit)
         return passed[: question.limit]
 
-    def _fetched(self, project: str, keys: Sequence[str]) -> list[tuple[str, Record]]:
-        """Records in the order of their paths."""
+    def _fetch_records(self, project: str, keys: Sequence[str]) -> list[tuple[str, Record]]:
+        """Records by key, in the order of their paths."""
         known: dict[str, Record] = {}
         with self._lock:
             for key in keys:
@@ -241,31 +243,31 @@ class Asking:
             found = self._store.records(project, missing)
             for key in missing:
                 if key not in found:
-                    raise Changed("a file was replaced in the store while it was being read", "ask again")
-                known[key] = unpacked(found[key])
-                self._keep(key, known[key])
+                    raise StoreChanged("a file was replaced in the store while it was being read", "ask again")
+                known[key] = decode_record(found[key])
+                self._cache_record(key, known[key])
         return sorted(known.items(), key=lambda item: item[1].path)
 
-    def _keep(self, key: str, record: Record) -> None:
+    def _cache_record(self, key: str, record: Record) -> None:
         size = sum(map(len, record.sections))
         with self._lock:
             if key not in self._records:
                 self._records[key] = record, size
-                self._kept += size
-            while self._kept > _KEPT_BYTES and self._records:
-                self._kept -= self._records.popitem(last=False)[1][1]
+                self._cached_bytes += size
+            while self._cached_bytes > _CACHED_BYTES and self._records:
+                self._cached_bytes -= self._records.popitem(last=False)[1][1]
 
-    def _shelf(
+    def _fetched_project(
         self, name: str, head: Head, vocabulary: Vocabulary, records: Sequence[tuple[str, Record]], dims: int, label: str,
         lanes: set[str],
-    ) -> Shelf:  # fmt: skip
-        segment = Gathered([record for _, record in records], dims if "dense" in lanes else 0, label)
+    ) -> FetchedProject:  # fmt: skip
+        segment = AssembledSegment([record for _, record in records], dims if "dense" in lanes else 0, label)
         keys = tuple(key for key, _ in records)
-        return Shelf(name, head, segment, keys, vocabulary, lambda wanted: self._store.texts(name, wanted))
+        return FetchedProject(name, head, segment, keys, vocabulary, lambda wanted: self._store.texts(name, wanted))
 
 
-def readable(head: Head) -> bool:
-    """Whether records are laid out as they are here."""
+def is_readable(head: Head) -> bool:
+    """Whether the records of a project have the format of this version."""
     try:
         made = json.loads(head.more.get("made_with", "{}"))
         return (made["format"], made["record"]) == (TABLES, RECORDS)
@@ -273,15 +275,15 @@ def readable(head: Head) -> bool:
         return False
 
 
-def needs_texts(mode: str) -> NeedsTexts:
-    return NeedsTexts(
-        f"a {mode} search reads whole texts, which a shared store does not offer",
-        Template("ask in a checkout of the project, or use {mode=hybrid}"),
+def needs_text_error(mode: str) -> NeedsText:
+    return NeedsText(
+        f"a {mode} search reads whole files, which a shared store does not offer",
+        Template("search in a checkout of the project, or use {mode=hybrid}"),
     )
 
 
-def _passes(path: str, filter: Filter) -> bool:
-    """Whether a path passes; languages the store has seen to."""
+def _passes_filter(path: str, filter: Filter) -> bool:
+    """Whether a path passes the filter; the store itself filters by language."""
     if filter.prefixes is not None and not any(
         not prefix or path == prefix or path.startswith(prefix + "/") for prefix in filter.prefixes
     ):
@@ -291,21 +293,21 @@ def _passes(path: str, filter: Filter) -> bool:
     return not any(matches_glob(glob, path) for glob in filter.excludes)
 
 
-def _folders(filter: Filter) -> tuple[str, ...]:
-    """Folders outside of which nothing passes; none where that cannot be told."""
+def _filter_folders(filter: Filter) -> tuple[str, ...]:
+    """Folders outside of which nothing passes the filter; empty where that cannot be told."""
     if filter.prefixes is not None:
-        # What was asked for may be a file, which is no folder to the store.
+        # A prefix may be a file, and a store filters by folders only.
         found = [prefix.rpartition("/")[0] if "." in Path(prefix).name else prefix for prefix in filter.prefixes]
     else:
-        found = [_plain(glob) for glob in filter.globs]
+        found = [_literal_folder(glob) for glob in filter.globs]
     return tuple(dict.fromkeys(found)) if found and all(found) else ()
 
 
-def _plain(glob: str) -> str:
-    """The folders that a glob begins with, as far as they are no pattern; its last part may be a file."""
+def _literal_folder(glob: str) -> str:
+    """The leading folders of a glob without wildcards; its last part may be a file."""
     glob = glob.removeprefix("./").rstrip("/")
     if "/" not in glob:
         return ""
     parts = glob.lstrip("/").split("/")[:-1]
-    plain = next((i for i, part in enumerate(parts) if _PATTERN & set(part)), len(parts))
+    plain = next((i for i, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
     return "/".join(parts[:plain])

@@ -1,4 +1,7 @@
-"""A shared store as the settings name it: which one, which projects of it, and what to say about them."""
+"""The shared store that the settings name: its projects, what answers say about it, and writing to it.
+
+A project has the same name on every machine with a checkout of it: owner and name of its git remote, unless one is set.
+"""
 
 from __future__ import annotations
 
@@ -12,87 +15,93 @@ from typing import TYPE_CHECKING, Any
 from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError, Template, UsageError
-from lurcher.net.address import shown
+from lurcher.net.http import redact_url
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.stores.base import store_at
-from lurcher.stores.names import default_name, split_names
 from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
     from lurcher.indexing.root_index import RootIndex
     from lurcher.stores.base import Head, Store
-    from lurcher.stores.search import Asking
+    from lurcher.stores.search import StoreSearcher
     from lurcher.types import Progress
     from lurcher.vectors.sparse import SparseEmbedder
+
 
 LOCAL = "local"
 LOCK_SECONDS = 30.0
 """How long to wait for another machine that is writing the project; hand-set."""
-DOCTOR = "look at it: lurcher doctor"
+DOCTOR = "run: lurcher doctor"
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+@:-]|/(?=[A-Za-z0-9._+@-]))*")
+_MAX_NAME = 200
+_REMOTE = re.compile(r'^\s*\[\s*remote\s+"([^"\n]+)"\s*\]', re.IGNORECASE)
+_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.IGNORECASE)
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._+@/-]+")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 class NeedsCheckout(UsageError):
-    """The question is not for a store, and the project is not checked out here."""
+    """A store cannot answer the query, and the project is not checked out here."""
 
 
-def shared_of(settings: Settings, roots: Sequence[Path]) -> Shared | None:
-    """The store that the settings name; None where the roots' own indexes are all there is."""
+def find_shared_store(settings: Settings, roots: Sequence[Path]) -> SharedStore | None:
+    """The store that the settings name; None where only local indexes are used."""
     url = user_setting(settings, "store.url")
     named = user_setting(settings, "store.project")
     if url == LOCAL:
         return None
     if not url:
         if named:
-            raise UsageError("a project is named, but no store", Template("name the store too: {store=URL}, or LURCHER_STORE"))
+            hint = Template("name the store too: {store=URL}, or LURCHER_STORE")
+            raise UsageError("store.project is set, but no store", hint)
         return None
     if not _SCHEME.match(url):
-        raise ConfigError(f"store.url is no address: {url[:40]!r}", "such as qdrant://host:6333 or postgres://host/name")
-    return Shared(url, settings, tuple(roots), split_names(named))
+        raise ConfigError(f"store.url is not an address: {url[:40]!r}", "write it like qdrant://host:6333 or postgres://host/name")
+    return SharedStore(url, settings, tuple(roots), split_project_names(named))
 
 
-class Shared:
-    """Opened when it is first asked. Safe in several threads."""
+class SharedStore:
+    """Opened when it is first used. Thread-safe."""
 
     def __init__(self, url: str, settings: Settings, roots: tuple[Path, ...], named: tuple[str, ...]) -> None:
         self._url, self._settings, self._roots, self._named = url, settings, roots, named
         self._lock = threading.Lock()
         self._store: Store | None = None
-        self._asking: Asking | None = None
+        self._searcher: StoreSearcher | None = None
 
     @cached_property
-    def _own(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(map(default_name, self._roots)))
+    def _own_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(map(default_project_name, self._roots)))
 
     @property
     def projects(self) -> tuple[str, ...]:
-        return self._named or self._own
+        return self._named or self._own_names
 
     @property
-    def foreign(self) -> bool:
-        """Whether other projects are asked than those that are checked out around here, or nothing is checked out."""
-        return self._others or not any(map(_holds_files, self._roots))
+    def remote(self) -> bool:
+        """Whether the projects are others than the checked-out ones, or nothing is checked out here."""
+        return self._names_others or not any(map(_holds_files, self._roots))
 
     @cached_property
-    def _others(self) -> bool:
+    def _names_others(self) -> bool:
         try:
-            return bool(self._named) and self._named != self._own
+            return bool(self._named) and self._named != self._own_names
         except UsageError:
             return True
 
-    def without(self, question: str) -> tuple[Degraded, ...]:
-        """What the local index says when it answers something that a store cannot; an error where nothing is checked out."""
-        if self.foreign:
+    def note_unsupported(self, question: str) -> tuple[Degraded, ...]:
+        """The note of an answer that the local index gives because a store cannot; an error where nothing is checked out."""
+        if self.remote:
             raise NeedsCheckout(
                 Template("a shared store cannot answer {*}", question),
-                "ask in a checkout of the project; lurcher search asks the store",
+                "run it in a checkout of the project; lurcher search uses the store",
             )
-        reason = Template("a shared store cannot answer {*}; what is checked out here answered", question)
+        reason = Template("a shared store cannot answer {*}; the local checkout answered", question)
         return (Degraded("store", reason, ""),)
 
     @property
-    def several(self) -> bool:
+    def has_several(self) -> bool:
         return len(self.projects) > 1
 
     @property
@@ -107,100 +116,100 @@ class Shared:
             return self._store
 
     @property
-    def asking(self) -> Asking:
-        from lurcher.stores.search import Asking
+    def searcher(self) -> StoreSearcher:
+        from lurcher.stores.search import StoreSearcher
 
         store = self.store
         with self._lock:
-            if self._asking is None:
-                self._asking = Asking(store, self.projects, self._settings, self.sparse)
-            return self._asking
+            if self._searcher is None:
+                self._searcher = StoreSearcher(store, self.projects, self._settings, self.sparse)
+            return self._searcher
 
     @cached_property
     def sparse(self) -> SparseEmbedder | None:
-        """Who makes the vectors of words, if not we ourselves."""
-        if self._settings.sparse.provider == "terms":  # who has no such service need not load what asks it
+        """The service that makes sparse vectors; None where they are made of lurcher's own terms."""
+        if self._settings.sparse.provider == "terms":  # then the client of the service need not be loaded
             return None
-        from lurcher.vectors.sparse import sparse_of
+        from lurcher.vectors.sparse import make_sparse_embedder
 
-        return sparse_of(self._settings)
+        return make_sparse_embedder(self._settings)
 
     @property
     def identity(self) -> str:
-        """Tells answers from this place from others, without showing where it is."""
+        """Identifies the origin of an answer in cursors."""
         return "\0".join(("store", self._url, *self.projects))
 
     def close(self) -> None:
         with self._lock:
-            store, self._store, self._asking = self._store, None, None
+            store, self._store, self._searcher = self._store, None, None
         if store is not None:
             store.close()
 
-    # -- what is said about it --------------------------------------------------------------------------------------------
+    # -- what answers say about it ----------------------------------------------------------------------------------------
 
-    def told(self, heads: Mapping[str, Head]) -> IndexState:
-        """The state of what answers. Whether it is fresh nobody knows: the tree is not compared with it."""
+    def index_state(self, heads: Mapping[str, Head]) -> IndexState:
+        """The state of the shared index. It is never called fresh, since the tree is not compared with it."""
         found = {
             name: {"generation": head.generation, "commit": head.commit, "written": head.written}
             for name, head in heads.items()
         }
         return IndexState(sum(head.generation for head in heads.values()), False, 0, shared=found)
 
-    def behind(self, heads: Mapping[str, Head]) -> tuple[Degraded, ...]:
-        """Says so where the checkout around here stands at another commit."""
-        if self.foreign or self.several:
+    def commit_notes(self, heads: Mapping[str, Head]) -> tuple[Degraded, ...]:
+        """A note where the local checkout is at another commit than the shared index."""
+        if self.remote or self.has_several:
             return ()
         for root, head in zip(self._roots, heads.values(), strict=False):
-            here = commit_at(root) if head.commit else ""
+            here = head_commit(root) if head.commit else ""
             if here and here != head.commit:
-                reason = f"the shared index is of commit {head.commit[:10]}, and here is {here[:10]}"
-                return (Degraded("freshness", reason, Template("bring it up to date: {index: store=URL}")),)
+                reason = f"the shared index is at commit {head.commit[:10]}, and this checkout is at {here[:10]}"
+                return (Degraded("freshness", reason, Template("update it: {index: store=URL}")),)
         return ()
 
-    def described(self, problem: StoreError) -> StoreError:
-        """An error of the store, with what was tried and what to do about it."""
-        problem.tried = problem.tried or shown(self._url)
+    def add_context(self, problem: StoreError) -> StoreError:
+        """The error with the store's address and the command to run added."""
+        problem.tried = problem.tried or redact_url(self._url)
         if "lurcher doctor" not in problem.hint:
             problem.hint = Template("{*}; {*}", problem.hint, DOCTOR) if problem.hint else DOCTOR
         return problem
 
-    def off(self, problem: StoreError) -> Degraded:
-        """What an answer of the local index says when the store did not give one."""
-        return Degraded("store", f"{problem.message}; the local index answered", self.described(problem).hint)
+    def fallback_note(self, problem: StoreError) -> Degraded:
+        """The note of an answer that the local index gives because the store failed."""
+        return Degraded("store", f"{problem.message}; the local index answered", self.add_context(problem).hint)
 
     # -- writing ----------------------------------------------------------------------------------------------------------
 
-    def name_for(self, root: Path) -> str:
-        """The project that a checkout is written to."""
+    def project_name(self, root: Path) -> str:
+        """The name of the project that a checkout is written to."""
         if not self._named:
-            return default_name(root)
+            return default_project_name(root)
         if len(self._named) != 1 or len(self._roots) != 1:
-            hint = Template("name one folder, and one project: {project=NAME}")
-            raise UsageError("one folder is one project in a store", hint)
+            hint = Template("name one folder and one project: {project=NAME}")
+            raise UsageError("one folder becomes one project in a store", hint)
         return self._named[0]
 
-    def write(self, project: RootIndex, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
-        """Bring the project in the store up to date with a local index that is; what was done."""
-        from lurcher.stores.sync import push
+    def sync(self, project: RootIndex, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
+        """Bring the project in the store up to date with the local index; returns what was done."""
+        from lurcher.stores.sync import sync_project
 
         sparse = self.sparse
-        name = self.name_for(project.root.path)
+        name = self.project_name(project.root.path)
         view = project.view(progress, limited=False)
         try:
             before = self.store.head(name)
             if before is not None and before.files and not view.snapshot.file_count:
                 raise UsageError(
-                    f"there is nothing here, and {before.files:,} files in the project {name} of the store",
+                    f"there are no files here, but {before.files:,} in the project {name} of the store",
                     Template("run it in a checkout of the project; to remove the project: {index: clear}"),
                 )
-            done = push(
-                self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
+            done = sync_project(
+                self.store, name, view, project.model, root=project.root.path.name, commit=head_commit(project.root.path),
                 rebuild=rebuild, seconds=LOCK_SECONDS, progress=progress, sparse=sparse,
             )  # fmt: skip
         except StoreError as problem:
-            raise self.described(problem) from problem.__cause__
+            raise self.add_context(problem) from problem.__cause__
         return {
-            **_described(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
+            **_describe_head(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
             "removed_files": done.retired, "changed": done.changed,
         }  # fmt: skip
 
@@ -208,25 +217,25 @@ class Shared:
         """Remove the project from the store; False where there was none."""
         dropped = False
         for root in self._roots:
-            name = self.name_for(root)
+            name = self.project_name(root)
             with self.store.writing(name, LOCK_SECONDS):
                 dropped = self.store.drop(name) or dropped
         return dropped
 
     def status(self) -> dict[str, Any]:
-        """What the store has of each project, or why that cannot be told."""
+        """What the store has of each project, or why that is not known."""
         found: list[dict[str, Any]] = []
-        told: dict[str, Any] = {"store": shown(self._url), "projects": found}
+        status: dict[str, Any] = {"store": redact_url(self._url), "projects": found}
         try:
             for name in self.projects:
                 head = self.store.head(name)
-                found.append({"project": name, "exists": False} if head is None else _described(name, head))
+                found.append({"project": name, "exists": False} if head is None else _describe_head(name, head))
         except StoreError as problem:
-            told.update(problem=problem.message, hint=self.described(problem).hint)
-        return told
+            status.update(problem=problem.message, hint=self.add_context(problem).hint)
+        return status
 
 
-def _described(name: str, head: Head) -> dict[str, Any]:
+def _describe_head(name: str, head: Head) -> dict[str, Any]:
     return {
         "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
         "files": head.files, "units": head.units, "dims": head.dims,
@@ -234,7 +243,7 @@ def _described(name: str, head: Head) -> dict[str, Any]:
 
 
 def _holds_files(root: Path) -> bool:
-    """Whether there is anything in a folder besides what git and we ourselves put there."""
+    """Whether a folder has anything besides .git and lurcher's own files."""
     try:
         with os.scandir(root) as entries:
             return any(entry.name != ".git" and not entry.name.startswith(INDEX_FOLDER) for entry in entries)
@@ -242,9 +251,71 @@ def _holds_files(root: Path) -> bool:
         return False
 
 
-def commit_at(root: Path) -> str:
-    """The commit that a checkout stands at; empty where that cannot be told."""
+def head_commit(root: Path) -> str:
+    """The commit of a checkout; empty where it is not known."""
     from lurcher.sources.git.refs import read_head
 
     found = read_head(root) if (root / ".git").exists() else None
     return found.sha if found is not None else ""
+
+
+
+def check_project_name(name: str) -> str:
+    """The name, if a project can have it."""
+    if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or ".." in name:
+        raise UsageError(
+            f"{name[:60]!r} cannot be the name of a project",
+            "it may have letters, digits and . _ - + @ : /, for example acme/web",
+        )
+    return name
+
+
+def split_project_names(setting: str) -> tuple[str, ...]:
+    """Names in a setting, separated by commas or spaces."""
+    return tuple(dict.fromkeys(check_project_name(name) for name in re.split(r"[,\s]+", setting) if name))
+
+
+def default_project_name(root: Path) -> str:
+    """Owner and name from the git remote, otherwise the name of the folder."""
+    found = _remote_name(root) or root.name
+    name = _NOT_IN_NAME.sub("-", found).strip("-/.")[:_MAX_NAME].strip("-/.")
+    try:
+        return check_project_name(name)
+    except UsageError:
+        raise UsageError(f"the name of {root} cannot be the name of a project", Template("name it: {project=NAME}")) from None
+
+
+def _remote_name(root: Path) -> str | None:
+    """The name in the address of `origin`, or of the only remote; read from .git/config without starting git."""
+    from lurcher.sources.decode import read_regular
+    from lurcher.sources.git.refs import find_repository
+
+    found = find_repository(str(root))
+    raw = read_regular(f"{found.common}/config", 1_000_000) if found is not None else ""
+    if isinstance(raw, str):
+        return None
+    remotes: dict[str, str] = {}
+    current = None
+    for line in raw.decode("utf-8", "replace").splitlines():
+        if line.lstrip().startswith("["):
+            section = _REMOTE.match(line)
+            current = section[1] if section else None
+        elif current is not None and (url := _URL.match(line)):
+            remotes.setdefault(current, url[1])
+    chosen = remotes.get("origin") or (next(iter(remotes.values())) if len(remotes) == 1 else None)
+    return _name_in_url(chosen) if chosen else None
+
+
+def _name_in_url(url: str) -> str | None:
+    """`git@host:owner/name.git`, `https://host/owner/name` → `owner/name`; None for a local path, which differs by machine."""
+    if url.startswith(("/", ".", "file:")) or "\\" in url:
+        return None
+    _, scheme, rest = url.rpartition("://")
+    if scheme:
+        place = rest.partition("/")[2]
+    elif ":" in rest:
+        place = rest.partition(":")[2]
+    else:
+        return None
+    parts = [part for part in place.split("?")[0].removesuffix("/").removesuffix(".git").split("/") if part]
+    return "/".join(parts[-2:]) if parts else None

@@ -1,6 +1,8 @@
-"""A Model2Vec folder as a term table: `tokenizer.json` (WordPiece) and `model.safetensors`, read without their libraries.
+"""Choosing a model: describes it, checks or converts it, and writes it into the user's settings.
 
-The format of the latter: the length of a JSON header as 8 bytes, the header (name → dtype, shape, place), then the numbers.
+A Model2Vec folder is converted into a term table. Its `tokenizer.json` (WordPiece) and `model.safetensors` are read without
+their libraries. A safetensors file is the length of a JSON header as 8 bytes, the header (name → dtype, shape, offsets), and
+the numbers.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from lurcher.config.user_file import write_setting
 from lurcher.errors import ModelError, PathError
 from lurcher.storage.disk import write_atomically
 from lurcher.vectors.model import BUILTIN, BUILTIN_FILE, NONE, Model
-from lurcher.vectors.table import MOST_DIMS, VERSION, Table, pack_table
+from lurcher.vectors.table import MAX_DIMS, VERSION, Table, pack_table
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
+SETTING = "dense.model"
 _HINT = "a Model2Vec folder has config.json, tokenizer.json (WordPiece) and model.safetensors"
 _MAX_JSON = 64_000_000
 _MAX_ROWS = 2_000_000
@@ -31,8 +34,8 @@ _WIDTHS = {"F32": 4, "F16": 2, "BF16": 2}
 _NAMES = ("embeddings", "embedding.weight")
 
 
-def convert(source: Path, target: Path) -> Path:
-    """Write the table of a Model2Vec folder into the folder `target`, under a name made from its content."""
+def convert_model2vec(source: Path, target: Path) -> Path:
+    """Convert a Model2Vec folder into a table in the folder `target`, named by its content."""
     pieces = _pack(source)
     data = b"".join(pieces)
     table = Table.of(data, source.name)
@@ -72,14 +75,14 @@ def _pack(folder: Path) -> list[bytes | memoryview]:
     if "weights" in tensors:
         weights = tensors.vector("weights")
         if int(numbers.max()) >= len(weights):
-            raise ModelError("model.safetensors has not a weight for each token", _HINT)
+            raise ModelError("model.safetensors does not have a weight for each token", _HINT)
         vectors = vectors * weights[numbers][:, None]
     if not np.isfinite(vectors).all() or float(np.abs(vectors).max(initial=0)) > 1e6:
-        raise ModelError("model.safetensors holds what is no usable number", "fetch the model again")
-    told = {key: value for key, value in configuration.items() if isinstance(value, (str, int, float, bool))}
+        raise ModelError("model.safetensors has numbers out of range", "download the model again")
+    training = {key: value for key, value in configuration.items() if isinstance(value, (str, int, float, bool))}
     meta = {
         "version": VERSION, "name": folder.resolve().name or "model", "compose": "wordpiece",
-        "training": {"from": "Model2Vec", **told}, "licence": "that of the model it was made from",
+        "training": {"from": "Model2Vec", **training}, "licence": "that of the model it was made from",
     }  # fmt: skip
     ones = np.ones(len(pieces), np.float32)
     return pack_table(list(pieces), vectors, ones, ones, None, meta)
@@ -95,12 +98,12 @@ def _json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path.name} is not valid JSON", _HINT) from error
     if not isinstance(value, dict):
-        raise ModelError(f"{path.name} does not hold what it should", _HINT)
+        raise ModelError(f"{path.name} is not a JSON object", _HINT)
     return value
 
 
 def _pieces(tokenizer: Mapping[str, Any]) -> dict[str, int]:
-    """The tokens that text can be made of, with their numbers; special ones are none."""
+    """The tokens of text with their numbers, without special tokens."""
     model = tokenizer.get("model")
     kind = model.get("type") if isinstance(model, dict) else None
     if not isinstance(model, dict) or kind != "WordPiece":
@@ -113,7 +116,7 @@ def _pieces(tokenizer: Mapping[str, Any]) -> dict[str, int]:
     special = {entry.get("content") for entry in added if isinstance(entry, dict) and entry.get("special")}
     pieces = {token: number for token, number in vocabulary.items() if token not in special}
     if any(type(number) is not int or not 0 <= number < _MAX_ROWS for number in pieces.values()):
-        raise ModelError("tokenizer.json numbers its tokens strangely", _HINT)
+        raise ModelError("tokenizer.json has token numbers out of range", _HINT)
     return pieces
 
 
@@ -134,7 +137,7 @@ class _Tensors:
         except (ValueError, RecursionError) as error:
             raise self._broken("its header is not valid JSON") from error
         if not isinstance(header, dict):
-            raise self._broken("its header does not hold what it should")
+            raise self._broken("its header is not a JSON object")
         self._header = header
 
     def __contains__(self, name: str) -> bool:
@@ -160,7 +163,7 @@ class _Tensors:
 
     def matrix(self, name: str) -> NDArray[np.float32]:
         kind, shape, data = self._entry(name, 2, _WIDTHS)
-        if not 1 <= shape[1] <= MOST_DIMS or shape[0] > _MAX_ROWS:
+        if not 1 <= shape[1] <= MAX_DIMS or shape[0] > _MAX_ROWS:
             raise self._broken(f"'{name}' has the shape {shape}")
         return _floats(kind, data).reshape(shape)
 
@@ -183,16 +186,10 @@ def _floats(kind: str, data: memoryview) -> NDArray[np.float32]:
         return wide.view(np.float32)
     return np.frombuffer(data, {"F32": "<f4", "F16": "<f2", "F64": "<f8"}[kind]).astype(np.float32)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Choosing a model: told what it is, checked or converted, and put into the user's settings.
 
-
-SETTING = "dense.model"
-
-
-def describe(model: Model) -> dict[str, Any]:
-    """What a model says of itself, and how long it takes to open it."""
-    import numpy as np  # noqa: F401  (any search needs it, so it is no part of a model's time)
+def describe_model(model: Model) -> dict[str, Any]:
+    """A description of a model, with the time it takes to open."""
+    import numpy as np  # noqa: F401  (every search needs numpy, so its import does not count)
 
     started = time.perf_counter()
     table = model.table
@@ -200,9 +197,9 @@ def describe(model: Model) -> dict[str, Any]:
     if model.problem is not None:
         raise model.problem
     if model.textual:
-        from lurcher.vectors.text_model import describe_text
+        from lurcher.vectors.text_model import describe_provider
 
-        return describe_text(model)
+        return describe_provider(model)
     if table is None:
         return {"name": NONE, "setting": model.setting}
     meta = table.meta
@@ -214,8 +211,8 @@ def describe(model: Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def choose(named: str) -> tuple[str, Path]:
-    """Make a model the user's: `builtin`, `none`, a table, or a Model2Vec folder. The setting's new value, and its file."""
+def choose_model(named: str) -> tuple[str, Path]:
+    """Set the user's model: `builtin`, `none`, a table, or a Model2Vec folder. Returns the setting's value and its file."""
     if named == NONE:
         value = NONE
     elif named == BUILTIN:
@@ -229,11 +226,10 @@ def choose(named: str) -> tuple[str, Path]:
 
 
 def _table_at(path: Path) -> Path:
-    """The table that a path stands for; a Model2Vec folder is converted into one first."""
+    """The table at a path; a Model2Vec folder is converted first."""
     if not path.exists():
         raise PathError(f"{path} does not exist", "name a table, a Model2Vec folder, builtin or none")
     if path.is_dir():
-
-        return convert(path, folders.data_folder() / "models")
+        return convert_model2vec(path, folders.data_folder() / "models")
     Table.open(path).verify()
     return path.absolute()

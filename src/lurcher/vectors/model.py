@@ -1,4 +1,4 @@
-"""Which table is in use: found by the setting `dense.model`, opened when it is first needed."""
+"""The model in use: the term table that the setting `dense.model` names, opened when it is first needed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 BUILTIN_FILE: Path | str = os.path.join(os.path.split(__file__)[0], "builtin.table")
 BUILTIN, NONE = "builtin", "none"
 UNAVAILABLE = "unavailable"
-"""What stands for the digest of a model that should be there and is not."""
+"""In place of the digest of a model that is configured but cannot be used."""
 
 
 class Model:
-    """A table, or the reason why there is none."""
+    """A term table, or the reason why there is none."""
 
     textual = False
-    """Whether it embeds text as it stands, by way of a provider, and so has no table."""
+    """Whether a provider embeds whole texts, so that there is no table."""
 
     def __init__(self, setting: str, path: Path | str | None) -> None:
         self.setting = setting
         self.place = None if path is None else str(path)
-        """None where no model is wanted."""
+        """None where no model is configured."""
 
     @cached_property
     def path(self) -> Path | None:
@@ -56,33 +56,27 @@ class Model:
 
     @property
     def problem(self) -> LurcherError | None:
-        """Why a model that is wanted cannot be used."""
+        """Why a configured model cannot be used."""
         return self._opened[1]
 
     @property
     def digest(self) -> str:
-        """What an index made with this model has in its fingerprint."""
+        """Identifies the model in the fingerprint of an index."""
         table = self.table
         return table.digest if table is not None else NONE if self.place is None else UNAVAILABLE
 
-    def broken(self, problem: LurcherError) -> Model:
-        """The same model after its file turned out to be damaged."""
+    def with_problem(self, problem: LurcherError) -> Model:
+        """The same model, after its file was found to be damaged."""
         other = Model(self.setting, self.place)
         other.__dict__["_opened"] = (None, problem)
         return other
 
 
-def model_of(settings: Settings, root: Path | str) -> Model:
-    """The model that the settings name for the project at `root`."""
+def find_table(settings: Settings, root: Path | str) -> Model:
+    """The model of the term table that `dense.model` names for the project at `root`."""
     named = settings.dense.model
     if named == NONE:
         return Model(named, None)
-    if settings.embedding.provider != BUILTIN:
-        from pathlib import Path
-
-        from lurcher.vectors.text_model import TextModel  # who has a table need not load what talks to providers
-
-        return TextModel(settings, Path(root))
     if named == BUILTIN:
         return Model(named, BUILTIN_FILE)
     origin = settings.origins.get("dense.model")
@@ -90,7 +84,7 @@ def model_of(settings: Settings, root: Path | str) -> Model:
         raise ConfigError(f"{origin}: 'dense.model' is empty", "allowed: builtin, none, or the path of a table")
     place = os.path.expanduser(named).rstrip("/") or "/"
     if origin in (config.PROJECT_FILE, config.PYPROJECT):
-        # A repository's own file must not make us read elsewhere.
+        # A repository's own settings must not make lurcher read files elsewhere.
         from pathlib import Path
 
         inner = Path(root) / place

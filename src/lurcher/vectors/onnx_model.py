@@ -1,4 +1,7 @@
-"""Finds an ONNX model with its tokenizer: in a folder, or by its name in the local hub cache. Never downloads."""
+"""ONNX models with their tokenizers: finds one in a folder or in the local hub cache, loads and runs it. Never downloads.
+
+Cross-encoders and embedding models share this.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,21 @@ if TYPE_CHECKING:
 _HUB_NAME = re.compile(r"^\w[\w.-]*/[\w.-]+$")
 _REVISION = re.compile(r"^[0-9a-f]{7,64}$")
 _PLACES = ("model.onnx", "onnx/model.onnx")
+INSTALL = "run: pip install 'lurcher[onnx]'"
+_OFFSET = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"}
+"""Models whose first two positions are not for text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ModelFiles:
+    """The files of a model."""
+
     model: Path
     tokenizer: Path
     config: Path | None
 
 
-def find_model(named: str, key: str) -> Files:
+def find_model(named: str, key: str) -> ModelFiles:
     """The files of the model that the setting `key` names."""
     hint = "name a folder with model.onnx and tokenizer.json, or a model of the hub as OWNER/NAME"
     if not named.strip():
@@ -40,23 +48,23 @@ def find_model(named: str, key: str) -> Files:
         if not path.is_dir():
             raise ModelError(f"there is no folder {named}", hint)
         return _files_in(path, named)
-    # A name of the hub is never a folder here: a repository could have one of that name, with a model of its own.
+    # A hub name never means a local folder: a repository could have one of that name, with a model of its own.
     folder = _cached(named)
     if folder is None:
         here = f"; if you mean the folder, write ./{named}" if Path(named).is_dir() else ""
-        raise ModelError(f"the model {named} is not on this machine", f"run: {command(named)}{here}")
+        raise ModelError(f"the model {named} is not on this machine", f"run: {download_command(named)}{here}")
     try:
         return _files_in(folder, named)
     except ModelError as problem:
-        raise ModelError(problem.message, f"run: {command(named)}") from None
+        raise ModelError(problem.message, f"run: {download_command(named)}") from None
 
 
-def command(name: str) -> str:
-    """What gets a model of the hub, with the hub's own tool."""
+def download_command(name: str) -> str:
+    """The command that downloads a model with the hub's own tool."""
     return f"pip install huggingface_hub && hf download {shlex.quote(name)} --include 'onnx/model.onnx*' '*.json'"
 
 
-def _files_in(folder: Path, named: str) -> Files:
+def _files_in(folder: Path, named: str) -> ModelFiles:
     models = [folder / place for place in _PLACES if (folder / place).is_file()]
     models = models or sorted(folder.glob("onnx/model*.onnx")) or sorted(folder.glob("*.onnx"))
     tokenizer, about = folder / "tokenizer.json", folder / "config.json"
@@ -64,11 +72,11 @@ def _files_in(folder: Path, named: str) -> Files:
         raise ModelError(f"the model {named} has no ONNX file", f"put model.onnx or onnx/model.onnx into {folder}")
     if not tokenizer.is_file():
         raise ModelError(f"the model {named} has no tokenizer.json", f"put the model's tokenizer.json into {folder}")
-    return Files(models[0], tokenizer, about if about.is_file() else None)
+    return ModelFiles(models[0], tokenizer, about if about.is_file() else None)
 
 
 def _cached(name: str) -> Path | None:
-    """The newest revision of a model in the hub cache: the one that its main branch pointed to, else any."""
+    """The revision of a model's main branch in the hub cache, otherwise any."""
     hub = folders.hub_folder()
     if hub is None:
         return None
@@ -86,19 +94,11 @@ def _cached(name: str) -> Path | None:
         return None
     return found[-1] if found else None
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A model in ONNX with its tokenizer, loaded and fed: what cross-encoders and embedding models have in common.
 
+class OnnxModel:
+    """A loaded model with its tokenizer; `kind` names what it should be, for messages."""
 
-INSTALL = "run: pip install 'lurcher[onnx]'"
-_OFFSET = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"}
-"""Models whose first two positions are not for text."""
-
-
-class Network:
-    """Model and tokenizer of some files; `kind` is what it should be, in words."""
-
-    def __init__(self, files: Files, kind: str) -> None:
+    def __init__(self, files: ModelFiles, kind: str) -> None:
         try:
             import onnxruntime
             from tokenizers import Tokenizer
@@ -111,25 +111,25 @@ class Network:
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
             self._session = onnxruntime.InferenceSession(str(files.model), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # both are native code with errors of their own
-            raise ModelError(f"{files.model.parent} cannot be loaded: {_line(error)}", "get the model anew") from None
+        except Exception as error:  # both libraries raise errors of their own
+            raise ModelError(f"{files.model.parent} cannot be loaded: {_line(error)}", "download the model again") from None
         self._inputs = {item.name: item.type for item in self._session.get_inputs()}
         self.outputs = {item.name: len(item.shape) for item in self._session.get_outputs()}
-        """Name and number of axes of what it answers with."""
+        """Names of the outputs, with their number of axes."""
         if "input_ids" not in self._inputs:
             raise ModelError(f"{files.model.name} takes {', '.join(self._inputs)}, not input_ids", f"use {kind}")
         self._pad = _pad_id(self.about, self.tokenizer)
         self.tokenizer.no_padding()
 
-    def positions(self) -> int:
-        """How many tokens the model has places for."""
+    def max_tokens(self) -> int:
+        """How many tokens the model can read."""
         found = self.about.get("max_position_embeddings")
         if not isinstance(found, int) or isinstance(found, bool):
             return 512
         return found - 2 if self.about.get("model_type") in _OFFSET else found
 
     def run(self, encoded: Sequence[Any], output: str | None, setting: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """What the model answers for some encoded texts, and which places are text; a hint names `setting`, if any."""
+        """The output for some encoded texts, and the attention mask; a hint names `setting`, if any."""
         import numpy as np
 
         longest = max(len(item.ids) for item in encoded)
@@ -143,10 +143,12 @@ class Network:
             columns["attention_mask"][row, :size] = 1
             columns["token_type_ids"][row, :size] = item.type_ids
         try:
-            fed = {name: columns[name].astype(np.int32 if "int32" in kind else np.int64) for name, kind in self._inputs.items()}
-            found = np.asarray(self._session.run(None if output is None else [output], fed)[0])
+            inputs = {
+                name: columns[name].astype(np.int32 if "int32" in kind else np.int64) for name, kind in self._inputs.items()
+            }
+            found = np.asarray(self._session.run(None if output is None else [output], inputs)[0])
         except KeyError as unknown:
-            raise ModelError(f"the model wants {unknown}, which is not known here", f"use {self._kind}") from None
+            raise ModelError(f"the model has an unknown input {unknown}", f"use {self._kind}") from None
         except Exception as error:
             hint = f"use another model, or lower {setting}" if setting else "use another model"
             raise ModelError(f"the model failed: {_line(error)}", hint) from None
@@ -154,12 +156,12 @@ class Network:
 
 
 def read_json(path: Path | None) -> dict[str, Any]:
-    """What a file of a model says; nothing where there is none."""
+    """A JSON file of a model; empty where there is none."""
     try:
         found = json.loads(path.read_text("utf-8")) if path is not None else {}
     except (OSError, ValueError, RecursionError) as error:
         name = path.name if path is not None else "config.json"
-        raise ModelError(f"{name} of the model cannot be read: {error}", "get the model anew") from None
+        raise ModelError(f"{name} of the model cannot be read: {error}", "download the model again") from None
     return found if isinstance(found, dict) else {}
 
 

@@ -1,6 +1,7 @@
-"""The vector of a question by a term table: few terms, each looked up or composed by itself, added up in their order.
+"""The vector of a query: from its words by the term table, or from its text by a provider.
 
-It is what `Table.vectors` gives, times the amounts, without a matrix: the same bytes with the kernel and without.
+A query has few terms. Each is looked up or composed by itself and added in order: the same as `Table.vectors` times the
+amounts, without a matrix, and with the same bytes with and without the kernel.
 """
 
 from __future__ import annotations
@@ -23,29 +24,33 @@ if TYPE_CHECKING:
 
 
 _STEPS = 127
+"""Steps of a quantised number on either side of zero."""
 
 
-def pointed(table: Table, words: Mapping[str, float]) -> tuple[NDArray[np.float64], bool]:
-    """Σ √number · weight · row over the words, and whether the table knows any of them."""
+def embed_terms(table: Table, words: Mapping[str, float]) -> tuple[NDArray[np.float64], bool]:
+    """Σ √count · weight · row over the words, and whether the table has any of them."""
     vector = np.zeros(table.dims)
     known = False
     for word, number in words.items():
-        place = table.place(word)
+        place = table.find_row(word)
         known = known or place >= 0
-        found = _composed(table, word) if place < 0 else (_summed(table, "rows", [place], [1.0]), table.query_factor(place))
+        if place < 0:
+            found = _compose_row(table, word)
+        else:
+            found = _sum_rows(table, "rows", [place], [1.0]), table.query_factor(place)
         if found is not None:
             vector += sqrt(number) * (found[0] * found[1]).astype(np.float64)
     return vector, known
 
 
-def _composed(table: Table, word: str) -> tuple[NDArray[np.float32], float] | None:
-    """The row of an unseen word in whole steps, as rows are stored, and what one step is; None where it has no parts."""
-    from lurcher.vectors.sums import TOTAL
-    from lurcher.vectors.unseen_terms import grams_of_one
+def _compose_row(table: Table, word: str) -> tuple[NDArray[np.float32], float] | None:
+    """The quantised row of an unseen word, and its scale; None where it has no parts."""
+    from lurcher.vectors.quantise import TOTAL
+    from lurcher.vectors.unseen_terms import hash_term_grams
 
     meta = table.meta
     if meta.compose == "grams":
-        parts, section = (grams_of_one(word, meta.gram_lengths, table.buckets) if table.spelled(word) else []), "grams"
+        parts, section = (hash_term_grams(word, meta.gram_lengths, table.buckets) if table.can_compose(word) else []), "grams"
     elif meta.compose == "wordpiece":
         parts, section = table.pieces(word), "rows"
     else:
@@ -58,15 +63,15 @@ def _composed(table: Table, word: str) -> tuple[NDArray[np.float32], float] | No
         share += abs(amount)
     step = (share if share > 0 else 1.0) / TOTAL
     whole = [float(int(amount / step)) for amount in amounts]
-    values = _summed(table, section, parts, whole) * (step / len(parts))
+    values = _sum_rows(table, section, parts, whole) * (step / len(parts))
     scale = np.asarray([float(np.abs(values).max(initial=0.0))], np.float32) / _STEPS
     row = np.rint(values / (scale if float(scale[0]) > 0 else np.asarray([1.0], np.float32)))
     factor = scale * np.asarray([meta.gram_weight_query], np.float32)
     return row, float(factor[0])
 
 
-def _summed(table: Table, section: str, places: list[int], whole: list[float]) -> NDArray[np.float32]:
-    """Σ whole · row over some rows: exact, so it does not matter who adds them up."""
+def _sum_rows(table: Table, section: str, places: list[int], whole: list[float]) -> NDArray[np.float32]:
+    """Σ whole · row over some rows; exact, so the kernel and numpy give the same."""
     packed = table.packed(section, places)
     kernel = native()
     if kernel is not None:
@@ -78,35 +83,32 @@ def _summed(table: Table, section: str, places: list[int], whole: list[float]) -
     rows = unpack(np.frombuffer(packed, np.uint8).reshape(len(places), -1), table.meta.bits, table.dims)
     return np.asarray(whole, np.float32) @ rows.astype(np.float32)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Where a question points: from its words by the term table, or from its text by a provider.
 
-
-def direction(model: Model, words: Mapping[str, float], text: str, dims: int) -> tuple[Direction, bool]:
-    """The direction, and whether the model knows any of the words; `dims` are what the index has."""
+def query_direction(model: Model, words: Mapping[str, float], text: str, dims: int) -> tuple[Direction, bool]:
+    """The direction of the query, and whether the model knows any of its words; `dims` are those of the index."""
     if model.textual:
         from lurcher.vectors.text_model import TextModel
 
         assert isinstance(model, TextModel)
-        vector = model.question(text)
+        vector = model.embed_query(text)
         if len(vector) != dims:
-            raise other_size(len(vector), dims)
+            raise wrong_size_error(len(vector), dims)
         return to_direction(vector), True
     table = model.table
     assert table is not None
-    vector, known = pointed(table, words)
+    vector, known = embed_terms(table, words)
     return to_direction(vector), known
 
 
-def other_size(given: int, kept: int) -> ModelError:
+def wrong_size_error(found: int, expected: int) -> ModelError:
     return ModelError(
-        f"the model gives vectors of {given:,} numbers, and those of the index have {kept:,}",
+        f"the model gives vectors of {found:,} dimensions, and those of the index have {expected:,}",
         Template("set embedding.model back, or {run index: rebuild}"),
     )
 
 
-def unfit(model: Model, dims: int | None) -> ModelError | None:
-    """Why vectors of an index cannot be compared with questions by this model; None for `dims`: there are none to compare."""
+def find_mismatch(model: Model, dims: int | None) -> ModelError | None:
+    """Why the vectors of an index cannot be compared with queries by this model, if so; `dims` None: there is no index."""
     table = model.table
     if model.problem is not None:
         problem = model.problem

@@ -1,11 +1,11 @@
-"""Vectors of units and cards of files, out of the term counts that the index keeps anyway.
+"""Vectors of units and cards of files, from the term counts that the index stores anyway.
 
     unit = normalise(Σ over fields  weight · Σ over terms  document weight · √count · row)
-    card = Σ over views of a file  weight · normalise(the same over what that view shows)
+    card = Σ over views of a file  weight · normalise(the same over the terms of that view)
 
-A file is viewed by its name, its folders, all its comments, all its units, and a summary: name, folders, first comments and
-first defined names together. A card's nearness to a question is so the weighted mean of the views' cosines, for one product.
-Sums are exact (see sums.py), so a vector has the same bytes whatever stands next to it in a shard or in a segment.
+The views of a file are its name, its folders, all its comments, all its units, and a summary: name, folders, first comments and
+first defined names together. So the similarity of a card and a query is the weighted mean of the views' cosines, for one
+product. Sums are exact (see quantise.py), so a vector has the same bytes whatever else is in its segment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from lurcher.storage.segment_writer import SegmentData
 from lurcher.storage.vectors import Vectors
 from lurcher.terms.count import Postings
 from lurcher.terms.split import split, words
-from lurcher.vectors.quantise import quantise
-from lurcher.vectors.sums import Stored, unit_sums
+from lurcher.vectors.quantise import PackedRows, quantise, unit_sums
 from lurcher.vectors.table import DOCUMENT, Table
 
 if TYPE_CHECKING:
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CARD_NAMES = 40
-"""Types and functions whose names go onto a file's card."""
+"""Types and functions whose names are part of a file's card."""
 _NAMING = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
 
 
 class _Counts(NamedTuple):
-    """Which owner has which term how often, and what that weighs."""
+    """Which owner has which term how often, and the weight of the field."""
 
     owners: NDArray[np.uint32]
     terms: NDArray[np.uint32]
@@ -53,31 +52,31 @@ def embed(data: SegmentData, table: Table) -> Vectors:
         cards += np.float32(weight) * (seen * lengths[:, None])
     if table.meta.views["units"]:
         cards += np.float32(table.meta.views["units"]) * _mean_units(data, numbers, scales)
-    # A card is as long as its views agree, one at the most.
+    # The more its views agree, the longer a card is; at most 1.
     return Vectors(numbers, scales, *quantise(cards / np.float32(sum(map(abs, table.meta.views.values())) or 1.0)))
 
 
 def embed_groups(
     terms: list[str], groups: Sequence[tuple[Sequence[tuple[Postings, float]], int]], table: Table
 ) -> list[tuple[NDArray[np.int8], NDArray[np.float32]]]:
-    """For each group of weighted fields and number of owners: one vector per owner, out of all its fields together."""
-    counts = [([_of(postings, weight) for postings, weight in fields if weight], total) for fields, total in groups]
+    """For each group of weighted fields and number of owners: one vector per owner, from all its fields."""
+    counts = [([_counts_of(postings, weight) for postings, weight in fields if weight], total) for fields, total in groups]
     rows = _Rows(terms, [part for group, _ in counts for part in group], table)
     return [rows.sums(group, total) for group, total in counts]
 
 
 def _views(data: SegmentData, table: Table) -> list[tuple[float, list[_Counts]]]:
-    """What each view of the files shows, with its weight, except that by units."""
+    """The terms of each view of the files with its weight, except for the view by units."""
     weights = table.meta.views
     found = [(weights["summary"], _summary_counts(data, table.meta.card))]
-    found += [(weights[field], [_of(data.postings[field], 1.0)]) for field in ("name", "folder")]
-    comments = _of(data.postings["comments"], 1.0)
+    found += [(weights[field], [_counts_of(data.postings[field], 1.0)]) for field in ("name", "folder")]
+    comments = _counts_of(data.postings["comments"], 1.0)
     found.append((weights["comments"], [comments._replace(owners=data.units["file"][comments.owners])]))
     return [(weight, counts) for weight, counts in found if weight]
 
 
 def _mean_units(data: SegmentData, numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The direction in which the units of each file lie together."""
+    """The normalised sum of the vectors of each file's units."""
     import numpy as np
 
     together = np.zeros((len(data.files), numbers.shape[1]), np.float32)
@@ -91,7 +90,7 @@ def _mean_units(data: SegmentData, numbers: NDArray[np.int8], scales: NDArray[np
 
 
 class _Rows:
-    """The vectors of the terms that occur and weigh anything, each looked up or composed once."""
+    """The vectors of the terms that occur and have a weight, each looked up or composed once."""
 
     def __init__(self, terms: list[str], used: Sequence[_Counts], table: Table) -> None:
         import numpy as np
@@ -102,17 +101,17 @@ class _Rows:
         places = np.flatnonzero(mark)
         found = table.find([terms[i] for i in places.tolist()])
         weights = table.weights(found, DOCUMENT)
-        # Where composed vectors weigh nothing in documents, composing them would be most of the work.
+        # Composing vectors that have no weight in documents would be most of the work.
         weighing = weights != 0
         places, found, weights = places[weighing], found[weighing], weights[weighing]
         self._place = np.full(len(terms), -1, np.int32)
         self._weight = np.zeros(len(terms))
         if bool((found >= 0).all()):
-            self._stored, scales = table.stored(found)
+            self._stored, scales = table.packed_rows(found)
             self._place[places] = found
         else:
             numbers, scales = table.quantised([terms[i] for i in places.tolist()], found)
-            self._stored = Stored(numbers, 8, table.dims)
+            self._stored = PackedRows(numbers, 8, table.dims)
             self._place[places] = np.arange(len(places))
         self._weight[places] = scales * weights
 
@@ -127,11 +126,11 @@ class _Rows:
             return np.frombuffer(numbers, np.int8).reshape(total, dims), np.frombuffer(scales, np.float32)
         place = self._place.astype(np.int64)
         there = np.flatnonzero(place >= 0)
-        # A row of zeros says nothing, and must not take a share of what an owner's rows have together.
-        place[there[~self._stored.some(place[there]).any(axis=1)]] = -1
-        owners, terms, amounts = _joined(fields)
-        kept = place[terms] >= 0
-        owners, terms, amounts = owners[kept], terms[kept], amounts[kept]
+        # A row of zeros must not take a share of an owner's total amount.
+        place[there[~self._stored.unpack_rows(place[there]).any(axis=1)]] = -1
+        owners, terms, amounts = _concatenate(fields)
+        mask = place[terms] >= 0
+        owners, terms, amounts = owners[mask], terms[mask], amounts[mask]
         return unit_sums(owners, place[terms], amounts * self._weight[terms], total, self._stored)
 
 
@@ -139,11 +138,11 @@ def _unit_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
     """Terms of a unit's own fields, and those of its file's name and folders."""
     import numpy as np
 
-    parts = [_of(data.postings[field], weights[field]) for field in UNIT_FIELDS if weights[field]]
+    parts = [_counts_of(data.postings[field], weights[field]) for field in UNIT_FIELDS if weights[field]]
     first, count = data.files["unit"].astype(np.int64), data.files["units"].astype(np.int64)
     for field in ("name", "folder"):
         if weights[field]:
-            files, terms, counts, weight = _of(data.postings[field], weights[field])
+            files, terms, counts, weight = _counts_of(data.postings[field], weights[field])
             times = count[files]
             before = np.cumsum(times) - times
             units = np.repeat(first[files] - before, times) + np.arange(int(times.sum()))
@@ -153,31 +152,31 @@ def _unit_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
 
 def _summary_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
     """Terms of a file's name and folders, of its first unit's comments, and of the first names that it defines."""
-    parts = [_of(data.postings[field], weights[field]) for field in ("name", "folder") if weights[field]]
+    parts = [_counts_of(data.postings[field], weights[field]) for field in ("name", "folder") if weights[field]]
     if weights["comments"] and len(data.units):
-        units, terms, counts, weight = _of(data.postings["comments"], weights["comments"])
+        units, terms, counts, weight = _counts_of(data.postings["comments"], weights["comments"])
         files = data.units["file"][units]
         leading = units == data.files["unit"][files]
         parts.append(_Counts(files[leading], terms[leading], counts[leading], weight))
     if weights["symbols"]:
-        named = data.postings.get(CARD_FIELD)  # counted where the segment is new
-        parts.append(_defined(data, weights["symbols"]) if named is None else _of(named, weights["symbols"]))
+        named = data.postings.get(CARD_FIELD)  # present where the segment is new
+        parts.append(_definition_counts(data, weights["symbols"]) if named is None else _counts_of(named, weights["symbols"]))
     return parts
 
 
-def _defined(data: SegmentData, weight: float) -> _Counts:
+def _definition_counts(data: SegmentData, weight: float) -> _Counts:
     """The terms of the names of each file's first types and functions, counted over these names together."""
     import numpy as np
 
     naming = np.flatnonzero(np.isin(data.definitions["kind"], list(_NAMING)))
-    if not len(naming):  # as in notes: their terms need not be numbered for nothing
+    if not len(naming):  # as in notes: no need to number the terms
         return _Counts(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8), weight)
     files = data.definitions["file"].astype(np.int64)[naming]
-    # Definitions stand in file order: the place among those of the same file.
+    # Definitions are in file order: this is the position among those of the same file.
     first = np.flatnonzero(np.diff(files, prepend=-1))
     rank = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files))))
-    kept = rank < CARD_NAMES
-    naming, files = naming[kept], files[kept]
+    mask = rank < CARD_NAMES
+    naming, files = naming[mask], files[mask]
     number = {term: i for i, term in enumerate(data.terms)}
     spelled: dict[int, list[int]] = {}
     terms: list[int] = []
@@ -195,12 +194,12 @@ def _defined(data: SegmentData, weight: float) -> _Counts:
     return _Counts(*rows, np.minimum(counts, 255).astype(np.uint8), weight)
 
 
-def _of(postings: Postings, weight: float) -> _Counts:
+def _counts_of(postings: Postings, weight: float) -> _Counts:
     return _Counts(postings.owners, postings.terms, postings.counts, weight)
 
 
-def _joined(parts: list[_Counts]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Owners, terms and amounts of all fields, one after the other."""
+def _concatenate(parts: list[_Counts]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Owners, terms and amounts of all fields, concatenated."""
     import numpy as np
 
     owners, terms, amounts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]

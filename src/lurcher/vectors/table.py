@@ -1,13 +1,13 @@
-"""The term table: one vector per term, and what a vector of an unseen term is composed of. One file, mapped, never parsed.
+"""The term table: one vector per term, and the parts that vectors of unseen terms are composed of. One memory-mapped file.
 
 The file is a container (see storage/container.py) with these sections:
 
     terms, term_ends                    the terms as UTF-8, sorted by their bytes, and where each ends
     rows, scales                        their vectors, quantised (see quantise.py), and one scale per row
     query_weights, document_weights     what a term's vector is multiplied by on either side
-    grams, gram_scales                  vectors of the n-gram buckets (see grams.py); may be empty
+    grams, gram_scales                  vectors of the n-gram buckets (see unseen_terms.py); may be empty
 
-and `Meta` as its meta entry. Whatever a file says is checked before it is used: a hostile one is an error like any other.
+and `Meta` as its meta entry. Everything in a file is checked before it is used: a hostile file is an error like any other.
 """
 
 from __future__ import annotations
@@ -30,17 +30,94 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.vectors.sums import Stored
+    from lurcher.vectors.quantise import PackedRows
 
 
+VERSION = 1
+COMPOSE = ("grams", "wordpiece", "none")
+FIELDS = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1.0}
+"""The default weight of each field in a unit's vector."""
+CARD = {"name": 2.0, "folder": 1.0, "comments": 1.0, "symbols": 1.0}
+"""The same for the summary of a file."""
+VIEWS = {"summary": 0.3, "name": 0.3, "folder": 0.05, "comments": 0.15, "units": 0.2}
+"""The default weight of each view of a file in its card."""
+MAX_DIMS = 4096
+_MAX_WEIGHT = 1000.0
 QUERY, DOCUMENT = "query", "document"
-_FEW = 64
-"""Up to this many terms or rows are looked up one by one; more are worth reading everything."""
-_SOME = 4000
-"""Up to this many terms, looking each up costs less than a dictionary of all."""
-_MOST_SEARCHED = 10_000
-_TOGETHER = 2048
-"""Unseen terms that are composed at a time, which bounds the memory that this takes."""
+_SINGLE = Struct("<f")
+_MAX_VALUE = 1e6
+"""Scales and weights are below this; larger ones, and NaN, would spoil every sum."""
+_FEW_ROWS = 64
+"""Up to this many terms or rows are looked up one by one; for more it pays to read the whole section."""
+_SOME_TERMS = 4000
+"""Up to this many terms, binary searches cost less than a dictionary of all terms."""
+_MAX_SEARCHED = 10_000
+_COMPOSE_BATCH = 2048
+"""Unseen terms that are composed at a time, which bounds the memory used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a term table says about itself."""
+
+    version: int
+    name: str
+    dims: int
+    bits: int
+    compose: str
+    """What an unseen term is composed of: hashed n-grams, pieces of the vocabulary, or nothing."""
+    gram_lengths: tuple[int, ...]
+    gram_weight_query: float
+    gram_weight_document: float
+    fields: dict[str, float]
+    card: dict[str, float]
+    views: dict[str, float]
+    training: Any
+    """How it was made; only for display."""
+    licence: str
+
+
+def parse_meta(found: Mapping[str, Any], corrupt: Callable[[str], LurcherError]) -> Meta:
+    """The meta entry of a table file, checked; `corrupt` makes the error."""
+
+    def value(name: str, kind: type, default: Any = None) -> Any:
+        setting = found.get(name, default)
+        if type(setting) is not kind:
+            raise corrupt(f"its '{name}' is missing or has the wrong type")
+        return setting
+
+    def number(name: str, setting: Any) -> float:
+        if type(setting) not in (int, float) or not isfinite(setting) or abs(setting) > _MAX_WEIGHT:
+            raise corrupt(f"its '{name}' is out of range")
+        return float(setting)
+
+    def weights(name: str, defaults: Mapping[str, float]) -> dict[str, float]:
+        setting = value(name, dict, {})
+        unknown = sorted(set(setting) - set(defaults))
+        if unknown:
+            raise corrupt(f"its '{name}' has an unknown entry '{unknown[0]}'")
+        return {key: number(name, setting.get(key, default)) for key, default in defaults.items()}
+
+    version = value("version", int)
+    if version != VERSION:
+        raise corrupt(f"it is a table of version {version}, not {VERSION}")
+    dims, bits, compose = value("dims", int), value("bits", int), value("compose", str)
+    if not 1 <= dims <= MAX_DIMS:
+        raise corrupt(f"it has {dims} dimensions, not 1 to {MAX_DIMS}")
+    if bits not in (4, 8):
+        raise corrupt(f"it has numbers of {bits} bits, not 4 or 8")
+    if compose not in COMPOSE:
+        raise corrupt(f"it composes unseen terms by '{compose[:40]}'")
+    lengths = value("gram_lengths", list, [])
+    if len(lengths) > 8 or any(type(length) is not int or not 1 <= length <= 16 for length in lengths):
+        raise corrupt("its n-gram lengths are out of range")
+    return Meta(
+        version, value("name", str), dims, bits, compose, tuple(sorted(set(lengths))),
+        number("gram_weight_query", found.get("gram_weight_query", 1.0)),
+        number("gram_weight_document", found.get("gram_weight_document", 1.0)),
+        weights("fields", FIELDS), weights("card", CARD), weights("views", VIEWS), found.get("training", ""),
+        value("licence", str, ""),
+    )  # fmt: skip
 
 
 class _ModelFile(Container):
@@ -55,9 +132,9 @@ class Table:
     def __init__(self, file: _ModelFile, path: Path | str | None = None) -> None:
         self._file = file
         self.path = path
-        self.meta: Meta = checked_meta(file.meta, file.corrupt)
-        self._width = row_bytes(self.meta.dims, self.meta.bits)
-        self._searched: BoundedCache[str, int] = BoundedCache(_MOST_SEARCHED)
+        self.meta: Meta = parse_meta(file.meta, file.corrupt)
+        self._width = (self.meta.dims * self.meta.bits + 7) // 8  # as quantise.row_bytes, which a query need not load
+        self._searched: BoundedCache[str, int] = BoundedCache(_MAX_SEARCHED)
         self._check_sizes()
 
     @classmethod
@@ -65,7 +142,7 @@ class Table:
         try:
             path = os.path.realpath(path)
             return cls(_ModelFile.open(path), path)
-        except (OSError, RuntimeError) as error:  # a chain of links without an end is the latter
+        except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
             reason = error.strerror if isinstance(error, OSError) else error
             raise ModelError(f"model file {os.path.split(path)[1]} cannot be read: {reason}", _ModelFile.HINT) from error
 
@@ -76,14 +153,14 @@ class Table:
 
     def _check_sizes(self) -> None:
         size, count, buckets = self._file.length, len(self), self.buckets
-        sound = (
+        valid = (
             size("rows") == count * self._width
             and size("grams") == buckets * self._width
             and all(size(name) == 4 * count for name in ("term_ends", "scales", "query_weights", "document_weights"))
             and size("gram_scales") == 4 * buckets
         )
-        if not sound:
-            raise self._file.corrupt("its sections are not as long as they should be")
+        if not valid:
+            raise self._file.corrupt("its sections have the wrong sizes")
 
     def __len__(self) -> int:
         return self._file.length("term_ends") // 4
@@ -118,18 +195,18 @@ class Table:
         import numpy as np
 
         if "_numbers" not in self.__dict__:
-            if len(terms) <= _FEW:
-                return np.fromiter(map(self.place, terms), np.int64, len(terms))
-            if len(terms) <= _SOME:
-                return np.fromiter(self._places(terms), np.int64, len(terms))
+            if len(terms) <= _FEW_ROWS:
+                return np.fromiter(map(self.find_row, terms), np.int64, len(terms))
+            if len(terms) <= _SOME_TERMS:
+                return np.fromiter(self._find_rows(terms), np.int64, len(terms))
             kernel = native()
             if kernel is not None:
                 return np.frombuffer(kernel.places(self._terms, self._ends, list(terms)), np.int64)
         known = self._numbers
         return np.fromiter((known.get(term, -1) for term in terms), np.int64, len(terms))
 
-    def _places(self, terms: Sequence[str]) -> Iterator[int]:
-        """The same as one by one, with everything copied to where it is quicker to look at."""
+    def _find_rows(self, terms: Sequence[str]) -> Iterator[int]:
+        """Binary searches over copies in memory, which are faster to read than the mapped file."""
         data, ends = bytes(self._terms), [0, *self._ends.tolist()]
         for term in terms:
             key = term.encode("utf-8", "surrogatepass")
@@ -142,11 +219,11 @@ class Table:
                     high = middle
             yield low if low < len(ends) - 1 and data[ends[low] : ends[low + 1]] == key else -1
 
-    def place(self, term: str) -> int:
+    def find_row(self, term: str) -> int:
         """The row of a term, -1 where there is none."""
         known = self._searched.get(term)
         if known is None:
-            known = self._search(term)
+            known = self._search_row(term)
             self._searched.put(term, known, 0)
         return known
 
@@ -162,7 +239,7 @@ class Table:
     def _terms(self) -> memoryview:
         return self._file.section("terms")
 
-    def _search(self, term: str) -> int:
+    def _search_row(self, term: str) -> int:
         key, ends, terms = term.encode("utf-8", "surrogatepass"), self._ends, self._terms
         low, high = 0, len(ends)
         while low < high:
@@ -189,11 +266,11 @@ class Table:
     def _longest(self) -> int:
         return max(map(len, self._numbers), default=0)
 
-    # -- a few terms of a question ----------------------------------------------------------------------------------------
+    # -- single terms of a query ------------------------------------------------------------------------------------------
 
-    def query_factor(self, place: int) -> float:
-        """What a row is multiplied by on the side of questions: its scale and its weight, in single precision."""
-        (scale,), (weight,) = self.scales_at("rows", [place]), self._singles(f"{QUERY}_weights", [place])
+    def query_factor(self, row: int) -> float:
+        """What a row is multiplied by in a query: its scale times its weight, in single precision."""
+        (scale,), (weight,) = self.scales_at("rows", [row]), self._singles(f"{QUERY}_weights", [row])
         return float((small.asarray([scale], small.float32) * small.asarray([weight], small.float32))[0])
 
     def scales_at(self, section: str, places: Sequence[int]) -> list[float]:
@@ -201,24 +278,24 @@ class Table:
         return self._singles("scales" if section == "rows" else "gram_scales", places)
 
     def _singles(self, section: str, places: Sequence[int]) -> list[float]:
-        found = [_SINGLE.unpack(self._file.section(section, 4 * place, 4 * place + 4))[0] for place in places]
-        if not all(abs(number) < _MOST for number in found):
-            raise self._file.corrupt(f"section '{section}' holds what is no usable number")
+        found = [_SINGLE.unpack(self._file.section(section, 4 * row, 4 * row + 4))[0] for row in places]
+        if not all(abs(number) < _MAX_VALUE for number in found):
+            raise self._file.corrupt(f"section '{section}' has a number out of range")
         return found
 
     def packed(self, section: str, places: Sequence[int]) -> bytes:
-        """Some rows or grams as they are stored."""
+        """Some rows or grams in packed form."""
         width = self._width
-        return b"".join(self._file.section(section, place * width, (place + 1) * width) for place in places)
+        return b"".join(self._file.section(section, row * width, (row + 1) * width) for row in places)
 
     def pieces(self, term: str) -> list[int]:
         """The rows of the pieces of an unseen term."""
-        from lurcher.vectors.unseen_terms import pieces_of
+        from lurcher.vectors.unseen_terms import split_pieces
 
-        return pieces_of(term, self._numbers, self._longest)
+        return split_pieces(term, self._numbers, self._longest)
 
-    def spelled(self, term: str) -> bool:
-        """Whether an unseen term can be composed of n-grams."""
+    def can_compose(self, term: str) -> bool:
+        """Whether an unseen term can be composed of n-grams, which are learnt from code: other scripts have no useful ones."""
         return any(letter.isascii() and letter.isalnum() for letter in term)
 
     # -- vectors ----------------------------------------------------------------------------------------------------------
@@ -229,13 +306,13 @@ class Table:
         return numbers * scales[:, None]
 
     def vectors(self, terms: Sequence[str], side: str, found: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        """The terms' vectors times the weights of that side; `found` is what `find` gave for them, if that is known."""
+        """The terms' vectors times the weights of a side (query or document); `found` is the result of `find`, if known."""
         found = self.find(terms) if found is None else found
         numbers, scales = self.quantised(terms, found)
         return numbers * (scales * self.weights(found, side))[:, None]
 
     def weights(self, found: NDArray[np.int64], side: str) -> NDArray[np.float32]:
-        """The weight of each row on a side; unseen terms (-1) have that of composed vectors."""
+        """The weight of each row on a side; unseen terms (-1) have the weight of composed vectors."""
         import numpy as np
 
         composed = np.float32(self.meta.gram_weight_query if side == QUERY else self.meta.gram_weight_document)
@@ -244,46 +321,46 @@ class Table:
         return np.where(found >= 0, self._weights_of(side)[found], composed)
 
     def quantised(self, terms: Sequence[str], found: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-        """The vectors of terms whose rows `find` gave, as whole numbers and one scale each."""
+        """The vectors of terms as whole numbers and one scale each; `found` is the result of `find`."""
         import numpy as np
 
         unseen = np.flatnonzero(found < 0)
         if not len(unseen):
-            return self._stored("rows", found), self._scales("scales")[found]
+            return self._unpack_rows("rows", found), self._scales("scales")[found]
         numbers = np.zeros((len(terms), self.dims), np.int8)
         scales = np.zeros(len(terms), np.float32)
         seen = np.flatnonzero(found >= 0)
         if len(seen):
-            numbers[seen] = self._stored("rows", found[seen])
+            numbers[seen] = self._unpack_rows("rows", found[seen])
             scales[seen] = self._scales("scales")[found[seen]]
         if self.meta.compose == "grams":
-            unseen = np.array([i for i in unseen.tolist() if self.spelled(terms[i])], np.int64)
-        for first in range(0, len(unseen), _TOGETHER):
-            places = unseen[first : first + _TOGETHER]
+            unseen = np.array([i for i in unseen.tolist() if self.can_compose(terms[i])], np.int64)
+        for first in range(0, len(unseen), _COMPOSE_BATCH):
+            places = unseen[first : first + _COMPOSE_BATCH]
             from lurcher.vectors.quantise import quantise
 
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
         return numbers, scales
 
-    def stored(self, found: NDArray[np.int64]) -> tuple[Stored, NDArray[np.float32]]:
-        """All rows as they are stored, and the scales of those that `find` gave."""
-        from lurcher.vectors.sums import Stored
+    def packed_rows(self, found: NDArray[np.int64]) -> tuple[PackedRows, NDArray[np.float32]]:
+        """All rows in packed form, and the scales of those in `found`."""
+        from lurcher.vectors.quantise import PackedRows
 
-        return Stored(self._file.array("rows", "u1"), self.meta.bits, self.dims), self._scales("scales")[found]
+        return PackedRows(self._file.array("rows", "u1"), self.meta.bits, self.dims), self._scales("scales")[found]
 
     def _composed(self, terms: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unseen terms: the mean of their n-grams or of their pieces, zero where they have none."""
+        """Vectors of unseen terms: the mean of their n-grams or pieces, zero where they have none."""
         import numpy as np
 
         if self.meta.compose == "grams":
-            from lurcher.vectors.unseen_terms import grams_of
+            from lurcher.vectors.unseen_terms import hash_grams
 
-            parts, owners = grams_of(terms, self.meta.gram_lengths, self.buckets)
+            parts, owners = hash_grams(terms, self.meta.gram_lengths, self.buckets)
             section, scales = "grams", "gram_scales"
         elif self.meta.compose == "wordpiece":
-            from lurcher.vectors.unseen_terms import pieces_of
+            from lurcher.vectors.unseen_terms import split_pieces
 
-            found = [pieces_of(term, self._numbers, self._longest) for term in terms]
+            found = [split_pieces(term, self._numbers, self._longest) for term in terms]
             parts = np.array([number for pieces in found for number in pieces], np.int64)
             owners = np.repeat(np.arange(len(terms)), [len(pieces) for pieces in found])
             section, scales = "rows", "scales"
@@ -292,13 +369,13 @@ class Table:
             section, scales = "rows", "scales"
         vectors = np.zeros((len(terms), self.dims), np.float32)
         if len(parts):
-            from lurcher.vectors.sums import Stored, weighted_sums
+            from lurcher.vectors.quantise import PackedRows, weighted_sums
 
             counts = np.maximum(np.bincount(owners, minlength=len(terms)), 1)
             amounts = self._scales(scales)[parts].astype(np.float64)
-            gather = partial(self._stored, section)
+            gather = partial(self._unpack_rows, section)
             height = self._height(section)
-            whole = Stored(self._file.array(section, "u1"), self.meta.bits, self.dims) if len(parts) > _FEW else None
+            whole = PackedRows(self._file.array(section, "u1"), self.meta.bits, self.dims) if len(parts) > _FEW_ROWS else None
             for here, sums, factors in weighted_sums(owners, parts, amounts, len(terms), gather, height, whole):
                 vectors[here] = sums * (factors / counts[here])[:, None].astype(np.float32)
         return vectors
@@ -306,11 +383,11 @@ class Table:
     def _height(self, section: str) -> int:
         return len(self) if section == "rows" else self.buckets
 
-    def _stored(self, section: str, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+    def _unpack_rows(self, section: str, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
         import numpy as np
 
         width = self._width
-        if len(numbers) <= _FEW:
+        if len(numbers) <= _FEW_ROWS:
             pieces = [self._file.section(section, row * width, (row + 1) * width) for row in numbers.tolist()]
             packed = np.frombuffer(b"".join(pieces), np.uint8).reshape(-1, width)
         else:
@@ -326,25 +403,19 @@ class Table:
         return self._numbers_in(f"{side}_weights")
 
     @cached_property
-    def _sound(self) -> dict[str, NDArray[np.float32]]:
+    def _checked(self) -> dict[str, NDArray[np.float32]]:
         return {}
 
     def _numbers_in(self, section: str) -> NDArray[np.float32]:
         import numpy as np
 
-        known = self._sound.get(section)
+        known = self._checked.get(section)
         if known is None:
             known = self._file.array(section, "<f4")
-            if len(known) and not float(np.abs(known).max()) < _MOST:
-                raise self._file.corrupt(f"section '{section}' holds what is no usable number")
-            self._sound[section] = known
+            if len(known) and not float(np.abs(known).max()) < _MAX_VALUE:
+                raise self._file.corrupt(f"section '{section}' has a number out of range")
+            self._checked[section] = known
         return known
-
-
-"""What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
-_SINGLE = Struct("<f")
-_MOST = 1e6
-"""Scales and weights are below this; larger ones, and what is no number, would spoil every sum."""
 
 
 def pack_table(
@@ -356,13 +427,13 @@ def pack_table(
     meta: Mapping[str, Any],
     bits: int = 8,
 ) -> list[bytes | memoryview]:
-    """The pieces of a table file. Terms may come in any order; `meta` has the fields of `Meta` but for dims and bits."""
+    """The content of a table file. Terms may be in any order; `meta` has the fields of `Meta` except dims and bits."""
     import numpy as np
 
     encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
     order = sorted(range(len(encoded)), key=encoded.__getitem__)
     if any(encoded[a] == encoded[b] for a, b in pairwise(order)):
-        raise ModelError("a term is there twice", "give each term one row")
+        raise ModelError("a term occurs twice", "give each term one row")
     rows = np.asarray(rows, np.float32)
     dims = rows.shape[1]
     grams = np.zeros((0, dims), np.float32) if grams is None else np.asarray(grams, np.float32)
@@ -405,92 +476,10 @@ def write_table(
     meta: Mapping[str, Any],
     bits: int = 8,
 ) -> Table:
-    """Quantise and write a table, and open it as a reader will."""
+    """Quantise and write a table, and open it again."""
     pieces = pack_table(terms, rows, query_weights, document_weights, grams, meta, bits)
     Table.of(b"".join(pieces), path.name).verify()
     from lurcher.storage.disk import write_atomically
 
     write_atomically(path, pieces)
     return Table.open(path)
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a term table says of itself, checked.
-
-
-VERSION = 1
-COMPOSE = ("grams", "wordpiece", "none")
-FIELDS = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1.0}
-"""What each field counts in a unit's vector, where a table does not say."""
-CARD = {"name": 2.0, "folder": 1.0, "comments": 1.0, "symbols": 1.0}
-"""The same for the summary of a file."""
-VIEWS = {"summary": 0.3, "name": 0.3, "folder": 0.05, "comments": 0.15, "units": 0.2}
-"""What each view of a file counts in its card."""
-MOST_DIMS = 4096
-_MOST_WEIGHT = 1000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Meta:
-    version: int
-    name: str
-    dims: int
-    bits: int
-    compose: str
-    """What an unseen term is composed of: hashed n-grams, pieces of the vocabulary, or nothing."""
-    gram_lengths: tuple[int, ...]
-    gram_weight_query: float
-    gram_weight_document: float
-    fields: dict[str, float]
-    card: dict[str, float]
-    views: dict[str, float]
-    training: Any
-    """How it was made: text or a table, only ever shown."""
-    licence: str
-
-
-def checked_meta(found: Mapping[str, Any], corrupt: Callable[[str], LurcherError]) -> Meta:
-    """The meta entry of a table file; `corrupt` makes the error."""
-
-    def value(name: str, kind: type, default: Any = None) -> Any:
-        given = found.get(name, default)
-        if type(given) is not kind:
-            raise corrupt(f"its '{name}' is missing or of another kind")
-        return given
-
-    def number(name: str, given: Any) -> float:
-        if type(given) not in (int, float) or not isfinite(given) or abs(given) > _MOST_WEIGHT:
-            raise corrupt(f"its '{name}' is no usable number")
-        return float(given)
-
-    def weights(name: str, defaults: Mapping[str, float]) -> dict[str, float]:
-        given = value(name, dict, {})
-        unknown = sorted(set(given) - set(defaults))
-        if unknown:
-            raise corrupt(f"its '{name}' has an unknown entry '{unknown[0]}'")
-        return {key: number(name, given.get(key, default)) for key, default in defaults.items()}
-
-    version = value("version", int)
-    if version != VERSION:
-        raise corrupt(f"it is a table of version {version}, not {VERSION}")
-    dims, bits, compose = value("dims", int), value("bits", int), value("compose", str)
-    if not 1 <= dims <= MOST_DIMS:
-        raise corrupt(f"it has {dims} dimensions, not 1 to {MOST_DIMS}")
-    if bits not in (4, 8):
-        raise corrupt(f"it has numbers of {bits} bits, not 4 or 8")
-    if compose not in COMPOSE:
-        raise corrupt(f"it composes unseen terms by '{compose[:40]}'")
-    lengths = value("gram_lengths", list, [])
-    if len(lengths) > 8 or any(type(length) is not int or not 1 <= length <= 16 for length in lengths):
-        raise corrupt("its n-grams have no usable lengths")
-    return Meta(
-        version, value("name", str), dims, bits, compose, tuple(sorted(set(lengths))),
-        number("gram_weight_query", found.get("gram_weight_query", 1.0)),
-        number("gram_weight_document", found.get("gram_weight_document", 1.0)),
-        weights("fields", FIELDS), weights("card", CARD), weights("views", VIEWS), found.get("training", ""),
-        value("licence", str, ""),
-    )  # fmt: skip
-
-
-def row_bytes(dims: int, bits: int) -> int:
-    """How many bytes a quantised row has."""
-    return dims if bits == 8 else (dims + 1) // 2

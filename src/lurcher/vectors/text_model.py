@@ -1,7 +1,7 @@
-"""A model that embeds text as it stands: a provider, with what the settings put before questions and texts.
+"""A model that embeds whole texts by a provider, with the prefixes that the settings put before queries and documents.
 
-What made a vector is named by a digest, which an index keeps beside it: other provider, model, prefix of texts or length of
-texts, other vectors. A prefix of questions changes none.
+A digest identifies what made a vector, and an index stores it: another provider, model, document prefix or length of texts
+means other vectors. The prefix of queries does not.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
 from lurcher.runtime.light import cached_property
 from lurcher.vectors.model import UNAVAILABLE, Model
-from lurcher.vectors.service import Embedder, Wanted, provider_named
+from lurcher.vectors.service import Embedder, ProviderRequest, provider_named
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 LAYOUT = 1
-"""Grows when what is put together for a unit or a file is put together otherwise."""
-_KEPT = 64
-"""Questions whose vectors are kept: the pages of an answer ask the same one."""
-_SAME_BREATH = 1.0
-"""Seconds for which a failure stands: what one answer asks for twice fails once."""
+"""The version of how the texts of units and files are composed."""
+_CACHED_QUERIES = 64
+"""Queries whose vectors are cached: the pages of an answer need the same one."""
+_FAILURE_SECONDS = 1.0
+"""How long a failure is repeated without a new request: one answer may need the vector twice."""
 
 
 class TextModel(Model):
-    """Loaded or asked when it is first needed; safe to use from several threads."""
+    """A provider's model, loaded or connected when it is first needed. Thread-safe."""
 
     textual = True
 
@@ -44,25 +44,25 @@ class TextModel(Model):
         chosen = settings.embedding
         super().__init__(f"{chosen.provider} {chosen.model}".strip(), root)
         self.settings = chosen
-        self._wanted = Wanted(settings, root)
+        self._request = ProviderRequest(settings, root)
         user_setting(settings, "embedding.provider")
         self._identity, self._connect = provider_named(chosen.provider)
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
-        self._asked: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
+        self._cached: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
         self._failed: tuple[float, ModelError] | None = None
-        _ = self._found  # a setting that will not do is told of at once
+        _ = self._identified  # a wrong setting is an error at once
 
     @cached_property
-    def _found(self) -> tuple[str, LurcherError | None]:
-        """The digest, and why there is none."""
+    def _identified(self) -> tuple[str, LurcherError | None]:
+        """The digest, or why there is none."""
         chosen = self.settings
         try:
-            told = dict(self._identity(self._wanted))
+            identity = dict(self._identity(self._request))
         except (ModelError, MissingExtra) as problem:
             return UNAVAILABLE, problem
         read = {"prefix": chosen.document_prefix, "tokens": chosen.tokens}
-        text = json.dumps({"layout": LAYOUT, "provider": chosen.provider, **read, **told}, sort_keys=True)
+        text = json.dumps({"layout": LAYOUT, "provider": chosen.provider, **read, **identity}, sort_keys=True)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(), None
 
     @property
@@ -71,25 +71,25 @@ class TextModel(Model):
 
     @property
     def problem(self) -> LurcherError | None:
-        return self._found[1]
+        return self._identified[1]
 
     @property
     def digest(self) -> str:
-        return self._found[0]
+        return self._identified[0]
 
     def about(self) -> dict[str, Any]:
-        """What an index tells of the model behind its vectors."""
+        """What an index records about its model."""
         chosen = self.settings
         return {"provider": chosen.provider, "model": chosen.model, "document_prefix": chosen.document_prefix}
 
     def embedder(self) -> Embedder:
         with self._lock:
             if self._embedder is None:
-                self._embedder = self._connect(self._wanted)
+                self._embedder = self._connect(self._request)
             return self._embedder
 
-    def documents(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
-        """One row of length 1 for each text."""
+    def embed_documents(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        """One row of length 1 per text."""
         prefix = self.settings.document_prefix
         return self._embed([prefix + text for text in texts], deadline)
 
@@ -105,45 +105,45 @@ class TextModel(Model):
             return rows
         except LurcherError:
             raise
-        except Exception as error:  # a model or a plugin may fail in any way, and words are there without it
+        except Exception as error:  # a model or a plugin may fail in any way, and search works without it
             raise ModelError(f"the provider failed: {type(error).__name__}: {error}", "use another one") from error
 
-    def question(self, text: str) -> NDArray[np.float64]:
-        """Where a question points; whatever goes wrong is a ModelError."""
+    def embed_query(self, text: str) -> NDArray[np.float64]:
+        """The vector of a query; every failure is a ModelError."""
         import numpy as np
 
         text = text.encode("utf-8", "replace").decode()
         with self._lock:
-            known = self._asked.get(text)
+            known = self._cached.get(text)
             if known is not None:
-                self._asked.move_to_end(text)
+                self._cached.move_to_end(text)
                 return known
-            if self._failed is not None and time.monotonic() - self._failed[0] < _SAME_BREATH:
+            if self._failed is not None and time.monotonic() - self._failed[0] < _FAILURE_SECONDS:
                 raise self._failed[1]
         try:
             limit = Deadline.after(self.settings.query_seconds)
             rows = self._embed([self.settings.query_prefix + text], limit)
         except LurcherError as problem:
-            raise self.failed(problem) from problem
+            raise self.record_failure(problem) from problem
         found: NDArray[np.float64] = rows[0].astype(np.float64)
         with self._lock:
-            self._asked[text] = found
-            while len(self._asked) > _KEPT:
-                self._asked.popitem(last=False)
+            self._cached[text] = found
+            while len(self._cached) > _CACHED_QUERIES:
+                self._cached.popitem(last=False)
         return found
 
-    def failed(self, problem: LurcherError) -> ModelError:
-        """What to tell of a failure; whoever asks in the same breath is told the same."""
-        told = problem if isinstance(problem, ModelError) else ModelError(problem.message, problem.hint)
-        told.service, told.tried = problem.service, problem.tried
+    def record_failure(self, problem: LurcherError) -> ModelError:
+        """A failure as a ModelError, which queries within the next second get again."""
+        error = problem if isinstance(problem, ModelError) else ModelError(problem.message, problem.hint)
+        error.service, error.tried = problem.service, problem.tried
         if isinstance(problem, ServerError):
             with self._lock:
-                self._failed = time.monotonic(), told
-        return told
+                self._failed = time.monotonic(), error
+        return error
 
 
-def describe_text(model: Model) -> dict[str, Any]:
-    """What there is to know of a provider and its model, which is asked for one vector."""
+def describe_provider(model: Model) -> dict[str, Any]:
+    """A description of a provider and its model; it embeds one text for this."""
     assert isinstance(model, TextModel)
     chosen, started = model.settings, time.perf_counter()
     limit = Deadline.after(chosen.query_seconds)

@@ -1,7 +1,10 @@
-"""Character n-grams of a term, hashed to buckets: what a term that the table has never seen is composed of.
+"""Splits a term that the table does not have into parts whose vectors it has: hashed n-grams, or WordPiece pieces.
 
-A term is written as UTF-8 between `<` and `>`; each run of n of these bytes is hashed by 32-bit FNV-1a, modulo the buckets
-(Fowler, Noll, Vo; draft-eastlake-fnv). Training and search use this one function, so that both hash alike.
+**N-grams.** A term is written as UTF-8 between `<` and `>`; each run of n of these bytes is hashed by 32-bit FNV-1a, modulo the
+number of buckets (Fowler, Noll, Vo; draft-eastlake-fnv). Training and search use the same function.
+
+**Pieces.** The longest piece of the vocabulary that the word begins with, then the longest `##` continuation, and so on
+(Schuster and Nakajima: Japanese and Korean voice search, 2012).
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ if TYPE_CHECKING:
 
 
 OFFSET, PRIME = 2166136261, 16777619
-_WHOLE = (1 << 32) - 1
+_MASK = (1 << 32) - 1
+MAX_WORD = 100
+"""Longer words are not split into pieces."""
 
 
-def grams_of_one(term: str, lengths: Sequence[int], buckets: int) -> list[int]:
-    """The buckets of every n-gram of one term; by place, then length."""
+def hash_term_grams(term: str, lengths: Sequence[int], buckets: int) -> list[int]:
+    """The buckets of every n-gram of one term; by position, then length."""
     if not lengths or not buckets:
         return []
     data = b"<%b>" % term.encode("utf-8", "surrogatepass")
@@ -29,16 +34,16 @@ def grams_of_one(term: str, lengths: Sequence[int], buckets: int) -> list[int]:
     for start in range(len(data)):
         state = OFFSET
         for count, byte in enumerate(data[start : start + longest], 1):
-            state = ((state ^ byte) * PRIME) & _WHOLE
+            state = ((state ^ byte) * PRIME) & _MASK
             if count in wanted:
                 found.append(state % buckets)
     return found
 
 
-def grams_of(
+def hash_grams(
     terms: Sequence[str], lengths: Sequence[int], buckets: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The buckets of every n-gram of every term, and the term that each belongs to; by term, then place, then length."""
+    """The buckets of every n-gram of every term, and the term of each; by term, then position, then length."""
     import numpy as np
 
     if not terms or not lengths or not buckets:
@@ -60,21 +65,13 @@ def grams_of(
             column = order.index(count)
             hashes[:, column] = state
             fits[:, column] = left >= count
-    # Rows are places in order, so what is left after masking is sorted by term already.
+    # Rows are positions in order, so what is left after masking is already sorted by term.
     owners = np.repeat(owner, len(lengths)).reshape(total, len(lengths))
     return (hashes[fits] % np.uint32(buckets)).astype(np.int64), owners[fits]
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A word as pieces of a vocabulary: the longest that fits from the left, then the longest `##` continuation, and so on.
-#
-# Schuster and Nakajima: Japanese and Korean voice search, 2012 (WordPiece).
 
-
-MAX_WORD = 100
-
-
-def pieces_of(word: str, known: Mapping[str, int], longest: int) -> list[int]:
-    """The numbers of the word's pieces; none where some part of it is in no piece. `longest` is that of the vocabulary."""
+def split_pieces(word: str, known: Mapping[str, int], longest: int) -> list[int]:
+    """The numbers of the word's pieces; empty if a part of it has none. `longest` is the length of the longest piece."""
     if len(word) > MAX_WORD:
         return []
     found: list[int] = []

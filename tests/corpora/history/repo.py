@@ -17,7 +17,7 @@ from lurcher.corpora.history.update import FIRST_BATCH
 from lurcher.sources.git.commit import Commit
 from lurcher.sources.git.log import LogSettings, Losses, list_commits, read_commits
 from lurcher.sources.git.refs import resolve_commit
-from lurcher.vectors.model import model_of
+from lurcher.vectors import select_model
 
 BEGIN = 1_700_000_000
 assert FIRST_BATCH == 500
@@ -100,7 +100,7 @@ def open_history(top: Path, folder: Path | None = None, batch: int = HistoryInde
     """The history of a repository, with its index inside or in a folder elsewhere."""
     loaded = config.load(None, {f"history.{name}": value for name, value in settings.items()})
     place = None if folder is None else "elsewhere"
-    made = HistoryIndex(top, loaded, (folder or top / ".lurcher") / "history", model_of(loaded, top), place)
+    made = HistoryIndex(top, loaded, (folder or top / ".lurcher") / "history", select_model(loaded, top), place)
     made.batch = batch
     return made
 

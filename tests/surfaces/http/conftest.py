@@ -116,7 +116,7 @@ def held(go: Path) -> str:
     wait = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.05)\n"
     return (
         "import lurcher.surfaces.http.service as service, lurcher.server.builder as builder\n"
-        f"service.SMALL = -1\nbuilder._COMMAND = {wait!r} + builder._COMMAND\n"
+        f"service.SMALL_TREE_BYTES = -1\nbuilder._COMMAND = {wait!r} + builder._COMMAND\n"
     )
 
 

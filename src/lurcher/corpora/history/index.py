@@ -380,7 +380,7 @@ class HistoryIndex:
             updated = write()
         except ModelError as problem:
             # A model file is checked when it is read. If it is damaged, the index is built without vectors.
-            self.model = self.model.broken(problem)
+            self.model = self.model.with_problem(problem)
             updated = write()
         self._identity = self._disk_identity()
         self._view = None

@@ -18,7 +18,7 @@ from lurcher.query.expand import Group, TermLookup, expand, extract_terms
 from lurcher.query.filters import matches_glob
 from lurcher.query.intent import requests_change
 from lurcher.query.validate import check_fusion, check_page, clean_text
-from lurcher.rerank.stage import checked_names
+from lurcher.rerank.stage import check_reranker_names
 from lurcher.terms.split import split, words
 from lurcher.types import SUCCESS, VERDICTS, Filter
 
@@ -71,7 +71,7 @@ class HistoryQuery:
 
 def validate_rerankers(names: Sequence[str]) -> tuple[str, ...]:
     """The names of rerankers; raises for one that is unknown."""
-    return checked_names(names, HISTORY_RERANKERS)
+    return check_reranker_names(names, HISTORY_RERANKERS)
 
 
 def validate_query(query: HistoryQuery) -> HistoryQuery:

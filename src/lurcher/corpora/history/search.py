@@ -169,18 +169,18 @@ def _query_direction(history: HistorySnapshot, plan: HistoryPlan, model: Model, 
     Of several lines only the first is embedded: the others distract.
     """
     from lurcher.query.expand import extract_terms
-    from lurcher.vectors.query import direction, unfit
+    from lurcher.vectors.query import find_mismatch, query_direction
 
     if not history.segments or (model.textual and plan.mode == "lexical"):
         return None
     if model.path is None and plan.mode != "dense":  # no note on each query for a user who wants no model
         return None
     try:
-        problem = unfit(model, history.dims)
+        problem = find_mismatch(model, history.dims)
         if problem is not None:
             raise problem
         title = plan.text.strip().partition("\n")[0]
-        found, _ = direction(model, extract_terms(title), title, history.dims)
+        found, _ = query_direction(model, extract_terms(title), title, history.dims)
     except ModelError as problem:
         hint = problem.hint
         if isinstance(hint, Template):

@@ -44,17 +44,17 @@ def _cross(project: RootIndex) -> Iterator[Finding]:
 
 
 def _judge(project: RootIndex) -> Iterator[Finding]:
-    from lurcher.net.http import Deadline, place
-    from lurcher.rerank.chat import OLLAMA_MODEL, chat_of
+    from lurcher.net.http import Deadline, origin
+    from lurcher.rerank.chat import OLLAMA_MODEL, make_chat
 
     try:
-        chat = chat_of(project.settings)
+        chat = make_chat(project.settings)
         models = chat.models(Deadline.after(_SECONDS))
     except LurcherError as problem:
         yield Finding("llm", PROBLEM if isinstance(problem, ConfigError) else NOTE, problem.message, problem.hint)
         return
     wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else "")
-    listed = f"chat models at {place(chat.base)}: {few(models, 20) or 'none'}"
+    listed = f"chat models at {origin(chat.base)}: {few(models, 20) or 'none'}"
     if wanted and not {wanted, f"{wanted}:latest"} & set(models):
         mend = f"run: ollama pull {wanted}" if chat.protocol == "ollama" else "set judge.model to one that is there"
         yield Finding("llm", NOTE, f"{listed}; {wanted} is not one of them", mend)

@@ -53,9 +53,9 @@ def model(project: RootIndex) -> Iterator[Finding]:
 def provider(project: RootIndex) -> Iterator[Finding]:
     """Whether the embedding provider can be reached, what it has, how long it takes, and what the index lacks."""
     from lurcher.indexing.status import embedded_entry
-    from lurcher.vectors.text_model import describe_text
+    from lurcher.vectors.text_model import describe_provider
 
-    told = describe_text(project.model)
+    told = describe_provider(project.model)
     served = f" ({told['served']})" if told["served"] else ""
     said = f"{told['name']}{served} answers, {told['dims']} numbers per vector, {told['load_ms']:.0f} ms"
     opened = project.read_from_disk()

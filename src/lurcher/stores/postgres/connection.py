@@ -1,4 +1,4 @@
-"""Connections to the server: a few that are kept, each with its limits set, and one more try where one had died."""
+"""Connections to the server: a few stay open, each with its limits set; a statement on one that has died is run once more."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ _HNSW = """
 CONNECTIONS = 4
 """That one process has at a time; hand-set."""
 _OLDEST_VECTOR = (0, 7)
-"""The first pgvector with numbers of half the size."""
+"""The first pgvector with vectors in half precision."""
 
 
 class Server:
-    """What is at an address: connections to it, and whether its schema is one that we know."""
+    """The server at an address: connections to it, and the check of its schema."""
 
     def __init__(self, url: str, settings: Settings) -> None:
         self._seconds = settings.store.seconds
         try:
-            self._given = conninfo.conninfo_to_dict(url)
+            self._parameters = conninfo.conninfo_to_dict(url)
         except psycopg.Error:
-            # What libpq says may repeat the address, and with it the password.
+            # libpq's own message may repeat the address, and with it the password.
             raise ConfigError(
-                "the address of the store cannot be read", "such as postgres://user@host:5432/database?sslmode=require"
+                "the address of the store cannot be parsed", "write it like postgres://user@host:5432/database?sslmode=require"
             ) from None
         secret = read_secret("store")
-        if secret and not self._given.get("password"):
-            self._given["password"] = secret
-        self._by_index = settings.postgres.vectors == "hnsw"
+        if secret and not self._parameters.get("password"):
+            self._parameters["password"] = secret
+        self._uses_hnsw = settings.postgres.vectors == "hnsw"
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
         self._room = threading.BoundedSemaphore(CONNECTIONS)
@@ -64,40 +64,40 @@ class Server:
         self.schema = user_setting(settings, "postgres.schema")
 
     @property
-    def place(self) -> str:
-        """Host, port and database, and nothing that is secret."""
+    def location(self) -> str:
+        """Host, port and database, without anything secret."""
         known = {
             option.keyword.decode(): (option.val or b"").decode(errors="replace")
             for option in psycopg.pq.Conninfo.get_defaults()
         }
-        known |= {key: str(value) for key, value in self._given.items() if value is not None}
+        known |= {key: str(value) for key, value in self._parameters.items() if value is not None}
         host = known.get("host") or known.get("hostaddr") or "localhost"
         database = known.get("dbname") or known.get("user") or ""
         return f"{host}:{known.get('port') or '5432'}/{database}"
 
     def connect(self, seconds: float | None = None) -> Connection:
-        """A connection of one's own, ready for statements that may take so long."""
+        """A new connection, set up for statements that may take `seconds`."""
         limit = self._seconds if seconds is None else seconds
         options: dict[str, Any] = {
             "connect_timeout": max(2, round(self._seconds)), "application_name": "lurcher",
-            "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, **self._given,
+            "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, **self._parameters,
         }  # fmt: skip
         try:
             connection = psycopg.connect(**options, autocommit=True)
-        except (psycopg.Error, UnicodeError) as error:  # the latter of letters that no host has in its name
+        except (psycopg.Error, UnicodeError) as error:  # UnicodeError: characters that no host name can have
             raise self._unreachable(error) from None
         if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
-            # Such a database has bytes and no letters: text would come back as something else.
+            # Such a database stores bytes without an encoding: text could come back as something else.
             connection.close()
             raise StoreError(
-                f"the database at {self.place} has the encoding SQL_ASCII, and text needs UTF8",
-                "make another: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
+                f"the database at {self.location} has the encoding SQL_ASCII, but lurcher needs UTF8",
+                "create another one: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
             )
         try:
             self._prepare(connection, limit)
         except psycopg.Error as error:
             connection.close()
-            raise explained(error, self.place, self._password()) from None
+            raise translate_error(error, self.location, self._password()) from None
         except BaseException:
             connection.close()
             raise
@@ -105,31 +105,31 @@ class Server:
 
     def _prepare(self, connection: Connection, limit: float) -> None:
         connection.execute(_SESSION, {"timeout": f"{max(1, round(limit * 1000))}ms"})
-        self.enter(connection)
-        if self._by_index:
+        self.set_search_path(connection)
+        if self._uses_hnsw:
             connection.execute(_HNSW)
 
-    def enter(self, connection: Connection) -> str:
-        """Look into our schema, and where pgvector is, and nowhere else; which version of pgvector there is."""
+    def set_search_path(self, connection: Connection) -> str:
+        """Resolve names in our schema and in that of pgvector only; returns the version of pgvector, empty without it."""
         row = connection.execute(_PATH, {"schema": self.schema}).fetchone()
         return (row[1] if row else None) or ""
 
     def _unreachable(self, error: Exception) -> StoreError:
-        told = scrubbed(str(error), self._password())
-        return StoreError(f"the store at {self.place} cannot be reached: {told}", "run: lurcher doctor", passing=True)
+        message = first_line(str(error), self._password())
+        return StoreError(f"the store at {self.location} cannot be reached: {message}", "run: lurcher doctor", passing=True)
 
     def _password(self) -> str:
-        return str(self._given.get("password") or "")
+        return str(self._parameters.get("password") or "")
 
     @contextmanager
-    def borrowed(self, *, fresh: bool = False) -> Iterator[Connection]:
-        """One of the few connections; one that broke is not kept."""
+    def borrow(self, *, fresh: bool = False) -> Iterator[Connection]:
+        """One of the few connections; a broken one is closed afterwards."""
         if not self._room.acquire(timeout=2 * self._seconds):
             raise StoreError(
-                f"all connections to the store at {self.place} are in use", "ask fewer questions at a time", passing=True
+                f"all connections to the store at {self.location} are in use", "ask fewer questions at a time", passing=True
             )
         try:
-            connection = None if fresh else self._kept()
+            connection = None if fresh else self._take_idle()
             connection = connection or self.connect()
             try:
                 yield connection
@@ -142,109 +142,108 @@ class Server:
         finally:
             self._room.release()
 
-    def _kept(self) -> Connection | None:
+    def _take_idle(self) -> Connection | None:
         with self._guard:
             return self._idle.pop() if self._idle else None
 
-    def ask(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` finds; once more on a new connection where the one that was kept had died."""
+    def run(self, work: Callable[[Connection], Result]) -> Result:
+        """The result of `work`; if an idle connection had died, `work` runs once more on a new one."""
         for attempt in (0, 1):
             try:
-                with self.borrowed(fresh=attempt > 0) as connection:
+                with self.borrow(fresh=attempt > 0) as connection:
                     try:
                         return work(connection)
                     except psycopg.OperationalError:
                         if not connection.closed or attempt:
                             raise
-                self._forget()
+                self._close_idle()
             except psycopg.Error as error:
-                raise explained(error, self.place, self._password()) from None
+                raise translate_error(error, self.location, self._password()) from None
         raise AssertionError("unreachable")
 
-    def _forget(self) -> None:
-        """The server went away: what else is kept has died too."""
+    def _close_idle(self) -> None:
+        """Close idle connections: when one has died, the others have too."""
         with self._guard:
             idle, self._idle = self._idle, []
         for connection in idle:
             with suppress(psycopg.Error):
                 connection.close()
 
-    def explained(self, error: psycopg.Error) -> StoreError:
-        return explained(error, self.place, self._password())
+    def translate_error(self, error: psycopg.Error) -> StoreError:
+        return translate_error(error, self.location, self._password())
 
-    def ready(self, *, writing: bool = False) -> bool:
-        """Whether the schema is there, as we know it; a writer makes it, or brings it up to date."""
+    def check_schema(self, *, writing: bool = False) -> bool:
+        """Whether the schema exists in the current version; for `writing` it is created or migrated first."""
         if self._version != schemas.VERSION:
-            self._version = self.ask(lambda connection: schemas.version_of(connection, self.schema))
+            self._version = self.run(lambda connection: schemas.version_of(connection, self.schema))
             if self._version > schemas.VERSION:
-                raise schemas.newer(self._version)
+                raise schemas.newer_schema_error(self._version)
             if self._version < schemas.VERSION and writing:
                 self._migrate(self._version)
             elif 0 < self._version < schemas.VERSION:
-                raise schemas.older(self._version, self.schema)
+                raise schemas.older_schema_error(self._version, self.schema)
         return self._version == schemas.VERSION
 
     def _migrate(self, before: int) -> None:
         def work(connection: Connection) -> None:
-            self._with_vectors(connection)
+            self._ensure_pgvector(connection)
             try:
-                schemas.migrate(connection, self.schema, self.enter)
+                schemas.migrate(connection, self.schema, self.set_search_path)
             except psycopg.errors.InsufficientPrivilege as error:
-                raise schemas.older(
-                    before, self.schema, f", and {connection.info.user} may not change that: {error.diag.message_primary}"
+                raise schemas.older_schema_error(
+                    before, self.schema, f", and {connection.info.user} may not change it: {error.diag.message_primary}"
                 ) from None
 
-        self.ask(work)
-        self._forget()  # where to look for names was settled before there was a schema
+        self.run(work)
+        self._close_idle()  # their search path was set before the schema existed
         self._version = schemas.VERSION
 
-    def _with_vectors(self, connection: Connection) -> None:
-        """Make sure of pgvector."""
-        version = self.enter(connection)
+    def _ensure_pgvector(self, connection: Connection) -> None:
+        """Install pgvector into the database if it is missing, and check its version."""
+        version = self.set_search_path(connection)
         if not version:
             try:
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
             except psycopg.Error as error:
                 raise StoreError(
-                    f"the database at {self.place} does not have pgvector: {error.diag.message_primary or error}",
+                    f"the database at {self.location} has no pgvector: {error.diag.message_primary or error}",
                     "install pgvector on the server, then as a superuser in this database: CREATE EXTENSION vector;",
                 ) from None
-            version = self.enter(connection)
+            version = self.set_search_path(connection)
         if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < _OLDEST_VECTOR:
             raise StoreError(
-                f"the database at {self.place} has pgvector {version}, and 0.7 is the oldest that will do",
-                "bring pgvector up to date on the server, then in this database: ALTER EXTENSION vector UPDATE;",
+                f"the database at {self.location} has pgvector {version}, but 0.7 or later is needed",
+                "update pgvector on the server, then in this database: ALTER EXTENSION vector UPDATE;",
             )
 
     def close(self) -> None:
-        self._forget()
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What goes wrong in the server, as errors that say what was tried and what to do.
+        self._close_idle()
 
 
-def scrubbed(message: str, password: str) -> str:
-    """The first line of a message, without the password should it be in there."""
-    line = next((line.strip() for line in message.splitlines() if line.strip()), "no reason was given")
+
+def first_line(message: str, password: str) -> str:
+    """The first line of a message, with the password masked."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "no reason given")
     return line.replace(password, "***") if password else line
 
 
-def explained(error: psycopg.Error, place: str, password: str = "") -> StoreError:
-    told = scrubbed(error.diag.message_primary or str(error), password)
+def translate_error(error: psycopg.Error, location: str, password: str = "") -> StoreError:
+    """An error of the server as one that says what to do."""
+    message = first_line(error.diag.message_primary or str(error), password)
     if isinstance(error, errors.QueryCanceled):
         return StoreError(
-            f"the store at {place} did not answer in time: {told}",
+            f"the store at {location} did not answer in time: {message}",
             "raise store.seconds, or: lurcher doctor",
             passing=True,
         )
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreError(
-            f"the store at {place} does not allow it: {told}", "docs/postgres.md has the rights that a role needs"
+            f"the store at {location} does not allow it: {message}", "docs/postgres.md lists the rights that a role needs"
         )
     if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StoreError(f"the store at {place} can only be read: {told}", "name the primary server, not a replica")
+        return StoreError(f"the store at {location} is read-only: {message}", "use the primary server, not a replica")
     if isinstance(error, errors.DiskFull):
-        return StoreError(f"the store at {place} is full: {told}", "make room on the server")
+        return StoreError(f"the disk of the store at {location} is full: {message}", "free some space on the server")
     return StoreError(
-        f"the store at {place} failed: {told}", "run: lurcher doctor", passing=isinstance(error, psycopg.OperationalError)
+        f"the store at {location} failed: {message}", "run: lurcher doctor", passing=isinstance(error, psycopg.OperationalError)
     )

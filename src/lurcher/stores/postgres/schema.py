@@ -1,6 +1,6 @@
-"""The schema of a store, as steps: each is applied once, in order, under a lock, in a transaction with its number.
+"""The schema of a store, as steps: each is applied once, in order, under a lock, in one transaction with its number.
 
-`python -m lurcher.stores.postgres.schema [NAME]` prints all of them, for whoever may not let lurcher make tables.
+`python -m lurcher.stores.postgres.schema [NAME]` prints all of them, for databases where lurcher may not create tables.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ STEPS = (
     CREATE INDEX files_dying ON files (project) WHERE died IS NOT NULL;
     """,
 )
-"""What a file's units, its record and its vectors hang on is its number, which no other file gets again."""
+"""Units, records and vectors refer to a file by its number `no`, which is never used again for another file."""
 _VERSIONS = "CREATE TABLE IF NOT EXISTS versions (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())"
 VERSION = len(STEPS)
 LOCK = 0x6C757263
@@ -129,7 +129,7 @@ LOCK = 0x6C757263
 
 
 def version_of(connection: psycopg.Connection[Any], schema: str) -> int:
-    """Which step a schema is at; 0 where there is none yet."""
+    """The number of steps that were applied; 0 where there is no schema yet."""
     found = connection.execute("SELECT to_regclass(quote_ident(%s) || '.versions')::text", (schema,)).fetchone()
     if found is None or found[0] is None:
         return 0
@@ -138,7 +138,7 @@ def version_of(connection: psycopg.Connection[Any], schema: str) -> int:
 
 
 def migrate(connection: psycopg.Connection[Any], schema: str, enter: Any, steps: int = VERSION) -> None:
-    """Apply what is missing; `enter` makes the connection look into the schema once there is one."""
+    """Apply the missing steps; `enter` makes the connection use the schema once it exists."""
     from psycopg import sql
 
     with connection.transaction():
@@ -146,7 +146,7 @@ def migrate(connection: psycopg.Connection[Any], schema: str, enter: Any, steps:
         enter(connection)
         before = version_of(connection, schema)
         if before == 0:
-            # Whoever owns a schema need not be allowed to make one, and "if not exists" asks for that first.
+            # The owner of a schema may lack the right to create one, which "IF NOT EXISTS" would require.
             there = connection.execute("SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL", (schema,)).fetchone()
             if there != (True,):
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
@@ -157,16 +157,16 @@ def migrate(connection: psycopg.Connection[Any], schema: str, enter: Any, steps:
                 connection.execute("INSERT INTO versions (version) VALUES (%s)", (number,))
 
 
-def newer(found: int) -> StoreError:
+def newer_schema_error(found: int) -> StoreError:
     return StoreError(
-        f"the schema of the store is of version {found}, and this lurcher knows no more than {VERSION}",
-        "bring lurcher up to date: pip install -U lurcher",
+        f"the schema of the store has version {found}, and this lurcher knows versions up to {VERSION}",
+        "update lurcher: pip install -U lurcher",
     )
 
 
-def older(found: int, schema: str, why: str = "") -> StoreError:
-    """`why` it cannot be helped."""
-    state = f"is of version {found}, and this lurcher needs {VERSION}" if found else "does not have its tables yet"
+def older_schema_error(found: int, schema: str, why: str = "") -> StoreError:
+    """`why` says what prevents the migration."""
+    state = f"has version {found}, and this lurcher needs {VERSION}" if found else "has no tables yet"
     return StoreError(
         f"the schema {schema} of the store {state}{why}",
         Template(
@@ -176,7 +176,7 @@ def older(found: int, schema: str, why: str = "") -> StoreError:
 
 
 def script(schema: str, before: int = 0) -> str:
-    """All steps after `before` as one script for psql."""
+    """All steps after number `before`, as one script for psql."""
     name = '"' + schema.replace('"', '""') + '"'
     text = "'" + name.replace("'", "''") + "'"
     lines = [

@@ -1,9 +1,9 @@
-"""Candidates in one statement: what is near, what has the words, what defines the names, fused by reciprocal ranks.
+"""Finds candidates with one statement: by dense vectors, by terms and by defined names, fused by reciprocal ranks.
 
-near      units and cards in the cells nearest to the question (or all, or what the index of pgvector gives)
-heavy     parts of the lists of words, those that weigh most first, up to so many entries; their sums by unit
-named     files that define a name
-fused     Σ 1/(k + rank) of each unit over the legs; a card and a name stand for the file as a unit of their own
+near      units and cards in the cells nearest to the query (or all vectors, or those that pgvector's index gives)
+heavy     units by summed weights; parts of postings are read heaviest first, up to a number of entries
+names     files that define a name
+fused     Σ 1/(k + rank) of each unit over the legs; a card or a name counts as one more unit of its file
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 from lurcher.config.schema import PostgresSettings
 from lurcher.stores.base import Candidate, Question
 from lurcher.stores.postgres.connection import Connection
-from lurcher.stores.postgres.lists import FEWEST_PROBES
-from lurcher.stores.postgres.rows import given, kept
+from lurcher.stores.postgres.encoding import escape_text, unescape_text
+from lurcher.stores.postgres.segments import MIN_PROBES
 
 PROBES = 0.035
 """The share of the cells that a query looks into, at least 16: docs/postgres.md has the measurement."""
 POSTINGS = 20_000
 """Entries of words that a query reads, those that weigh most first; docs/postgres.md."""
 RRF = 60.0
-"""The constant of fusion where the question has none."""
+"""The default constant of fusion."""
 _SPARE = 2
-"""Times as many as are wanted are fetched where there are some that a reader of this generation does not see."""
+"""So many times the depth is fetched where some files are not visible to readers of this generation."""
 _SPARED = 50
-"""Files beyond those that are wanted, among which equal ones are told apart by their paths."""
+"""Files fetched beyond the limit, so that equal scores at its end are ordered by path."""
 _FEW = 6_000
-"""Units that a filter leaves which are all compared."""
+"""Where a filter leaves no more units than this, all of them are compared."""
 _WIDER = 2
-"""Times as many cells are looked into where a filter leaves more than that."""
+"""Where a filter leaves more units, so many times the usual number of cells is searched."""
 
 _VISIBLE = "f.project = %(project)s AND f.born <= %(generation)s AND (f.died IS NULL OR f.died > %(generation)s)"
-# Files are looked up one by one, and only where some are unseen; OFFSET keeps the server from joining all of them.
+# Visibility is checked file by file, and only if some file is invisible; OFFSET keeps the planner from joining all files.
 _SEEN = f"""
     CROSS JOIN LATERAL (
         SELECT 1 WHERE NOT (SELECT {{what}} FROM unseen)
@@ -58,7 +58,7 @@ _MATCHING = f"""
     ),
     many AS MATERIALIZED (SELECT coalesce(sum(units), 0) > %(few)s AS yes FROM matching),
 """
-"""What a filter leaves; where that is little, all of it is compared."""
+"""The files that a filter leaves."""
 _JOINED = "JOIN matching f ON f.no = {file}"
 _PROBED = """
     probed AS MATERIALIZED (
@@ -160,25 +160,30 @@ _FUSED = """
 _LEGS = ("dense", "card", "sparse", "names")
 
 
-def candidates(
+def find_candidates(
     connection: Connection, project: int, generation: int, question: Question, settings: PostgresSettings
 ) -> list[Candidate]:
-    statement, values = statement_for(project, generation, question, settings)
+    statement, values = build_statement(project, generation, question, settings)
     if not statement:
         return []
     found = []
     for key, path, score, *ranks in connection.execute(statement.encode(), values):
         legs = {leg: int(rank) for leg, rank in zip(_LEGS, ranks, strict=True) if rank is not None}
-        found.append(Candidate(key, given(path), float(score), legs))
+        found.append(Candidate(key, unescape_text(path), float(score), legs))
     return found
 
 
-def statement_for(project: int, generation: int, question: Question, settings: PostgresSettings) -> tuple[str, dict[str, Any]]:
-    """The statement and its values; no statement where no leg has anything to go by. What comes from outside is a value."""
-    folders = [] if "" in question.folders else [kept(folder) + "/" for folder in question.folders]
+def build_statement(
+    project: int, generation: int, question: Question, settings: PostgresSettings
+) -> tuple[str, dict[str, Any]]:
+    """The statement and its values; an empty statement where no leg has anything to search for.
+
+    Whatever comes from outside is passed as a value.
+    """
+    folders = [] if "" in question.folders else [escape_text(folder) + "/" for folder in question.folders]
     filtered = bool(question.languages or folders)
     values: dict[str, Any] = {
-        "project": project, "generation": generation, "languages": [kept(name) for name in question.languages],
+        "project": project, "generation": generation, "languages": [escape_text(name) for name in question.languages],
         "folders": folders, "depth": question.depth, "limit": question.limit, "spare": _SPARE, "spared": _SPARED,
         "rrf": RRF if question.rrf is None else question.rrf, "few": _FEW,
     }  # fmt: skip
@@ -188,7 +193,7 @@ def statement_for(project: int, generation: int, question: Question, settings: P
     if question.dense is not None and question.dense.any():
         dims = len(question.dense)
         share = PROBES * (_WIDER if filtered else 1)
-        values |= {"dims": dims, "dense": vector_text(question.dense), "probes": share, "fewest": FEWEST_PROBES}
+        values |= {"dims": dims, "dense": format_vector(question.dense), "probes": share, "fewest": MIN_PROBES}
         if filtered:
             parts += [_PROBED, _NEAR_MATCHING]
         elif settings.vectors == "hnsw":
@@ -206,12 +211,12 @@ def statement_for(project: int, generation: int, question: Question, settings: P
         parts.append(_HEAVY.format(source="SELECT unit, score FROM summed" if filtered else _HEAVIEST))
         legs.append(_SPARSE.format(seen=seen.format(file="(h.unit >> 16)::integer", what="entries")))
     if question.names:
-        values["names"] = [kept(name) for name in question.names]
+        values["names"] = [escape_text(name) for name in question.names]
         legs.append(_NAMES.format(also="AND f.no IN (SELECT no FROM matching)" if filtered else ""))
     if not legs:
         return "", values
     return "WITH" + "".join(parts) + _FUSED.format(legs=" UNION ALL ".join(legs)), values
 
 
-def vector_text(vector: Any) -> str:
+def format_vector(vector: Any) -> str:
     return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"

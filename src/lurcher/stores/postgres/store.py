@@ -1,4 +1,4 @@
-"""The store as the engine sees it."""
+"""A `Store` in PostgreSQL: reads with one statement each, and leaves writing to `writer`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lurcher.runtime.terminal import format_count
 from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.postgres import search
 from lurcher.stores.postgres.connection import Connection, Server
-from lurcher.stores.postgres.rows import given, kept
+from lurcher.stores.postgres.encoding import escape_text, unescape_text
 from lurcher.stores.postgres.schema import VERSION
 from lurcher.stores.postgres.writer import Writer
 
@@ -21,80 +21,85 @@ if TYPE_CHECKING:
 
 WRITE_SECONDS = 900.0
 """How long one step of writing may take, such as the merge of a large project; hand-set."""
-_LISTED_AT_ONCE = 5000
+_LISTING_ROWS = 5000
+"""Files that one statement lists."""
 
 
 class PostgresStore:
+    """A `Store`; nothing is sent to the server before the first call."""
+
     def __init__(self, url: str, settings: Settings) -> None:
         self._settings = settings.postgres
         self._server = Server(url, settings)
         self._writer = Writer(self._server, WRITE_SECONDS, settings.postgres.vectors)
 
     def __repr__(self) -> str:
-        return f"PostgresStore({self._server.place!r})"
+        return f"PostgresStore({self._server.location!r})"
 
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def projects(self) -> list[str]:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return []
-        rows = self._server.ask(lambda c: c.execute("SELECT name FROM projects WHERE generation > 0").fetchall())
-        return sorted(given(name) for (name,) in rows)
+        rows = self._server.run(lambda c: c.execute("SELECT name FROM projects WHERE generation > 0").fetchall())
+        return sorted(unescape_text(name) for (name,) in rows)
 
     def head(self, project: str) -> Head | None:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return None
-        row = self._server.ask(lambda c: c.execute(_HEAD, (kept(project),)).fetchone())
+        row = self._server.run(lambda c: c.execute(_HEAD, (escape_text(project),)).fetchone())
         if row is None:
             return None
         generation, fingerprint, written, commit, files, units, dims, more = row
-        told = {given(str(key)): given(str(value)) for key, value in more.items()}
-        return Head(generation, given(fingerprint), given(written), given(commit), files, units, dims, told)
+        details = {unescape_text(str(key)): unescape_text(str(value)) for key, value in more.items()}
+        fingerprint, written, commit = (unescape_text(text) for text in (fingerprint, written, commit))
+        return Head(generation, fingerprint, written, commit, files, units, dims, details)
 
     def listing(self, project: str) -> Iterator[Listed]:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return
         after = 0
         while True:
-            rows = self._server.ask(lambda c: c.execute(_LISTING, (kept(project), after, _LISTED_AT_ONCE)).fetchall())  # noqa: B023
+            values = (escape_text(project), after, _LISTING_ROWS)
+            rows = self._server.run(lambda c: c.execute(_LISTING, values).fetchall())  # noqa: B023
             for number, key, path, digest, born, died in rows:
                 after = number
-                yield Listed(key, given(path), given(digest), born, died)
-            if len(rows) < _LISTED_AT_ONCE:
+                yield Listed(key, unescape_text(path), unescape_text(digest), born, died)
+            if len(rows) < _LISTING_ROWS:
                 return
 
     def pages(self, project: str, generation: int, names: Sequence[str]) -> dict[str, bytes]:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return {}
-        wanted = [kept(name) for name in names]
-        rows = self._server.ask(lambda c: c.execute(_PAGES, (kept(project), wanted, generation), binary=True).fetchall())
-        return {given(name): bytes(data) for name, data in rows}
+        wanted = [escape_text(name) for name in names]
+        rows = self._server.run(lambda c: c.execute(_PAGES, (escape_text(project), wanted, generation), binary=True).fetchall())
+        return {unescape_text(name): bytes(data) for name, data in rows}
 
     def candidates(self, project: str, generation: int, question: Question) -> list[Candidate]:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return []
 
-        row = self._server.ask(lambda c: c.execute(_PROJECT, (kept(project),)).fetchone())
+        row = self._server.run(lambda c: c.execute(_PROJECT, (escape_text(project),)).fetchone())
         if row is None:
             return []
         number, public, dims = row
-        if generation > public:  # only its writer asks for what is not public yet
-            self._writer.bring_up(project, dims or (0 if question.dense is None else len(question.dense)))
-        return self._server.ask(lambda c: search.candidates(c, number, generation, question, self._settings))
+        if generation > public:  # only the writer itself searches what is not published yet
+            self._writer.build_segments(project, dims or (0 if question.dense is None else len(question.dense)))
+        return self._server.run(lambda c: search.find_candidates(c, number, generation, question, self._settings))
 
     def records(self, project: str, keys: Sequence[str]) -> dict[str, bytes]:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return {}
         wanted = [UUID(key) for key in keys]
-        rows = self._server.ask(lambda c: c.execute(_RECORDS, (kept(project), wanted), binary=True).fetchall())
+        rows = self._server.run(lambda c: c.execute(_RECORDS, (escape_text(project), wanted), binary=True).fetchall())
         return {str(key): bytes(record) for key, record in rows}
 
     def texts(self, project: str, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
-        if not self._server.ready():
+        if not self._server.check_schema():
             return {}
         keys, places = [UUID(key) for key, _ in wanted], [place for _, place in wanted]
-        rows = self._server.ask(lambda c: c.execute(_TEXTS, (keys, places, kept(project)), binary=True).fetchall())
-        return {(str(key), place): given(text) for key, place, text in rows}
+        rows = self._server.run(lambda c: c.execute(_TEXTS, (keys, places, escape_text(project)), binary=True).fetchall())
+        return {(str(key), place): unescape_text(text) for key, place, text in rows}
 
     # -- writing ----------------------------------------------------------------------------------------------------------
 
@@ -120,38 +125,39 @@ class PostgresStore:
         return self._writer.sweep(project, generation)
 
     def drop(self, project: str) -> bool:
-        return self._server.ready() and self._writer.drop(project)
+        return self._server.check_schema() and self._writer.drop(project)
 
     # -- the store itself -------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, str]:
         begin = time.perf_counter()
-        ready = self._server.ready()
-        told = {"place": self._server.place}
+        ready = self._server.check_schema()
+        state = {"place": self._server.location}
 
         def work(connection: Connection) -> None:
             started = time.perf_counter()
             row = connection.execute(_SERVER).fetchone()
-            told["latency"] = f"{(time.perf_counter() - started) * 1000:.1f} ms"
+            state["latency"] = f"{(time.perf_counter() - started) * 1000:.1f} ms"
             assert row is not None
-            told["server"], told["pgvector"] = f"PostgreSQL {row[0]}", row[1] or "not installed"
-            told["schema"] = f"{self._server.schema}, version {VERSION}" if ready else f"{self._server.schema}, not made yet"
+            state["server"], state["pgvector"] = f"PostgreSQL {row[0]}", row[1] or "not installed"
+            schema = self._server.schema
+            state["schema"] = f"{schema}, version {VERSION}" if ready else f"{schema}, not created yet"
             if ready:
-                self._sizes(connection, told)
+                self._sizes(connection, state)
 
-        self._server.ask(work)
-        told["connected in"] = f"{(time.perf_counter() - begin) * 1000:.0f} ms"
-        return told
+        self._server.run(work)
+        state["connected in"] = f"{(time.perf_counter() - begin) * 1000:.0f} ms"
+        return state
 
     @staticmethod
-    def _sizes(connection: Connection, told: dict[str, str]) -> None:
+    def _sizes(connection: Connection, state: dict[str, str]) -> None:
         counts = connection.execute(_COUNTS).fetchone()
         assert counts is not None
         projects, files, units, dims, left = counts
-        told |= {"projects": f"{projects:,}", "files": f"{files:,}", "units": f"{units:,}", "dims": dims or "none"}
-        told["unpublished"] = format_count(left, "project") if left else "none"
+        state |= {"projects": f"{projects:,}", "files": f"{files:,}", "units": f"{units:,}", "dims": dims or "none"}
+        state["unpublished"] = format_count(left, "project") if left else "none"
         row = connection.execute(_SIZE).fetchone()
-        told["size"] = row[0] if row else ""
+        state["size"] = row[0] if row else ""
 
     def close(self) -> None:
         self._server.close()

@@ -1,35 +1,47 @@
 """A store in Qdrant: on a server, or on this machine by its client's local mode or its embedded engine.
 
-    address   which of the three, and where
-    points    what is asked of any of them, in the words of Qdrant's REST interface
-    rest      the server: `wire` carries, `patience` tries again
+    __init__  addresses: which of the three, and where
+    points    the operations that all three offer, in terms of Qdrant's REST interface
+    rest      a server
     local     qdrant-client's local mode
     edge      qdrant-edge-py: Qdrant's own engine in this process
-    layout    collections, points and conditions as they are kept
-    lease     one writer at a time, and heads that change all at once
-    feed      batches on their way in
-    mend      what a killed writer left half done
+    layout    collections, points and filters
+    lease     one writer at a time, and atomic changes of a project's head
+    writer    batches of files, and the repair of what a killed writer left
     search    candidates
     store     all of that as a `Store`
 
-A server needs no package: `rest` speaks HTTP by itself, which starts in milliseconds where the client takes seconds to import.
+A server needs no package: `rest` uses `http.client`, which loads in milliseconds where qdrant-client takes seconds to import.
+
+Addresses:
+
+    qdrant://HOST[:PORT]                               a server; the default port is 6333
+    qdrants://HOST[:PORT], qdrant+https://HOST[:PORT]  the same over TLS
+    qdrant+edge:///FOLDER                              the embedded engine, with its data in a folder
+    qdrant+local:///FOLDER, qdrant+local://:memory:    qdrant-client's local mode
 """
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, unquote
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.stores.base import Store
 
+DEFAULT_PORT = 6333
+_SCHEMES = {"qdrant": "http", "qdrant+http": "http", "qdrants": "https", "qdrant+https": "https"}
+_HINT = "write qdrant://HOST:PORT, qdrants://HOST:PORT, qdrant+edge:///FOLDER or qdrant+local:///FOLDER"
+
 
 def open_store(url: str, settings: Settings) -> Store:
-    """The store at an address; nothing is asked of a server yet."""
+    """The store at an address; no request is sent yet."""
     from lurcher.config.trust import user_setting
     from lurcher.errors import ConfigError
-    from lurcher.stores.qdrant.address import parsed
     from lurcher.stores.qdrant.points import Points
     from lurcher.stores.qdrant.store import QdrantStore
 
@@ -37,20 +49,57 @@ def open_store(url: str, settings: Settings) -> Store:
         if key.startswith("qdrant."):
             user_setting(settings, key)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}", settings.qdrant.collection):
-        hint = "letters, digits, - and _ can be in it"
+        hint = "it may have letters, digits, - and _"
         raise ConfigError(f"qdrant.collection cannot be {settings.qdrant.collection!r}", hint)
-    address = parsed(url)
+    address = parse_address(url)
     points: Points
-    if address.kind == "server":
-        from lurcher.stores.qdrant.rest import connected
+    if address.server is not None:
+        from lurcher.stores.qdrant.rest import connect_rest
 
-        points = connected(address, settings)
+        points = connect_rest(address.url, address.server, settings)
     elif address.kind == "edge":
-        from lurcher.stores.qdrant.edge import opened as opened_edge
+        from lurcher.stores.qdrant.edge import open_edge
 
-        points = opened_edge(address.path, settings.store.seconds)
+        points = open_edge(address.path, settings.store.seconds)
     else:
-        from lurcher.stores.qdrant.local import opened as opened_local
+        from lurcher.stores.qdrant.local import open_local
 
-        points = opened_local(address.path, settings.store.seconds)
+        points = open_local(address.path, settings.store.seconds)
     return QdrantStore(points, settings.qdrant)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    kind: str
+    """server, edge or local"""
+    url: str
+    """How messages name the store."""
+    server: SplitResult | None = None
+    """The HTTP address of a server."""
+    path: str = ""
+    """The folder of a local store, or `:memory:`."""
+
+
+def parse_address(url: str) -> Address:
+    from lurcher.errors import ConfigError
+    from lurcher.net.http import check_url
+    from lurcher.stores.qdrant.points import MEMORY
+
+    url = url.strip()
+    scheme, found, rest = url.partition("://")
+    scheme = scheme.lower()
+    if scheme in _SCHEMES and found:
+        server = check_url(f"{_SCHEMES[scheme]}://{rest}", "the store's address")
+        host = server.hostname or ""
+        host = f"[{host}]" if ":" in host else host
+        netloc = f"{host}:{server.port or DEFAULT_PORT}"
+        return Address("server", f"{scheme}://{netloc}", server._replace(netloc=netloc))
+    kind = {"qdrant+edge": "edge", "qdrant+local": "local"}.get(scheme, "")
+    if not kind or not found:
+        raise ConfigError(f"{url!r} is not the address of a store in Qdrant", _HINT)
+    if kind == "local" and rest == MEMORY:
+        return Address(kind, url, path=MEMORY)
+    path = unquote(rest)
+    if not path.startswith("/") or "\0" in path:
+        raise ConfigError(f"{url!r} does not name a folder by its full path", _HINT)
+    return Address(kind, url, path=os.path.realpath(path))

@@ -1,4 +1,7 @@
-"""Qdrant's own engine in this process (qdrant-edge-py): one folder, and in it one for each collection."""
+"""Qdrant's own engine in this process (qdrant-edge-py): a folder with one subfolder for each collection.
+
+The functions `translate_…` turn the JSON of the REST interface into the engine's own objects.
+"""
 
 from __future__ import annotations
 
@@ -12,146 +15,149 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lurcher.errors import StoreError
+from lurcher.errors import MissingExtra, StoreError
 from lurcher.runtime.terminal import format_count
-from lurcher.stores.qdrant import translate
-from lurcher.stores.qdrant.layout import NOTHING
-from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection
-from lurcher.stores.qdrant.shared_folder import Folder, shared
+from lurcher.stores.qdrant.layout import MATCH_NOTHING
+from lurcher.stores.qdrant.points import DOCTOR, Json, LockedFolder, NoCollection, open_shared
 
 PAGE = 1000
+"""Points in one reply to a listing."""
+EDGE_RRF_K = 2
+"""Qdrant's default constant of fusion: 1/(2 + rank), with ranks from 0."""
 
 
-def opened(path: str, seconds: float) -> EdgePoints:
-    translate.needed()
-    return shared(path, lambda folder: EdgePoints(folder, seconds))
+def open_edge(path: str, seconds: float) -> EdgePoints:
+    require_package()
+    return open_shared(path, lambda folder: EdgePoints(folder, seconds))
 
 
 class EdgePoints:
-    alone, width, parallel = True, 1, True
+    """`Points` over the embedded engine."""
 
-    def __init__(self, folder: Folder, seconds: float) -> None:
+    exclusive, concurrency, parallel_queries = True, 1, True
+
+    def __init__(self, folder: LockedFolder, seconds: float) -> None:
         self.url, self._folder, self._seconds = f"qdrant+edge://{folder.path}", folder, seconds
         self._shards: dict[str, Any] = {}
         self._lock = threading.RLock()
-        folder.take(self.url, seconds)
+        folder.lock(self.url, seconds)
 
     def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:
         with self._lock:
             try:
-                shard = self._shard(collection)
+                shard = self._open_shard(collection)
             except NoCollection:
-                shard = self._made(collection, shape)
-            with self._spoken("make an index"):
+                shard = self._create_shard(collection, shape)
+            with self._translate_errors("create an index"):
                 known = set(shard.info().payload_schema)
                 for name, schema in indexes.items():
                     if name not in known:
-                        shard.update(translate.index(name, schema))
+                        shard.update(translate_index(name, schema))
 
     def dims(self, collection: str) -> int:
-        self._shard(collection)
-        with self._spoken("read its shape"):
+        self._open_shard(collection)
+        with self._translate_errors("read its shape"):
             vectors = json.loads((Path(self._folder.path) / collection / "shape.json").read_text("utf-8")).get("vectors", {})
         return int(vectors["dense"]["size"]) if "dense" in vectors else 0
 
     def upsert(self, collection: str, points: Sequence[Json], *, only_new: bool = False) -> None:
-        shard = self._shard(collection)
-        with self._spoken("put points"):
-            shard.update(translate.upsert(points, NOTHING if only_new else None))
+        shard = self._open_shard(collection)
+        with self._translate_errors("put points"):
+            shard.update(translate_upsert(points, MATCH_NOTHING if only_new else None))
 
     def change(self, collection: str, payload: Json, where: Json) -> None:
-        shard = self._shard(collection)
-        # The engine looks for points first and changes them then: nobody else may come in between.
-        with self._lock, self._spoken("change points"):
-            shard.update(translate.change(payload, where))
+        shard = self._open_shard(collection)
+        # The engine finds points first and changes them afterwards: nothing else may be written in between.
+        with self._lock, self._translate_errors("change points"):
+            shard.update(translate_change(payload, where))
 
     def delete(self, collection: str, where: Json) -> None:
-        shard = self._shard(collection)
-        with self._lock, self._spoken("remove points"):
-            shard.update(translate.delete(where))
+        shard = self._open_shard(collection)
+        with self._lock, self._translate_errors("remove points"):
+            shard.update(translate_delete(where))
 
-    def get(self, collection: str, ids: Sequence[str], fields: Sequence[str], *, sure: bool = False) -> dict[str, Json]:
-        shard = self._shard(collection)
-        with self._spoken("fetch points"):
+    def get(self, collection: str, ids: Sequence[str], fields: Sequence[str], *, majority: bool = False) -> dict[str, Json]:
+        shard = self._open_shard(collection)
+        with self._translate_errors("fetch points"):
             return {str(point.id): point.payload or {} for point in shard.retrieve(list(ids), list(fields), False)}
 
     def scroll(self, collection: str, where: Json, fields: Sequence[str]) -> Iterator[Json]:
-        shard, offset = self._shard(collection), None
+        shard, offset = self._open_shard(collection), None
         while True:
-            with self._spoken("list points"):
-                points, offset = shard.scroll(translate.scroll(where, fields, PAGE, offset))
+            with self._translate_errors("list points"):
+                points, offset = shard.scroll(translate_scroll(where, fields, PAGE, offset))
             yield from [point.payload or {} for point in points]
             if offset is None:
                 return
 
     def query(self, collection: str, queries: Sequence[Json]) -> list[list[tuple[str, float]]]:
-        shard = self._shard(collection)
-        with self._spoken("search"):
-            answers = shard.query_batch(translate.batch(queries))
+        shard = self._open_shard(collection)
+        with self._translate_errors("search"):
+            answers = shard.query_batch(translate_batch(queries))
         return [[(str(point.id), point.score) for point in answer] for answer in answers]
 
     def count(self, collection: str, where: Json) -> int:
-        shard = self._shard(collection)
-        with self._spoken("count points"):
-            counted: int = shard.count(translate.count(where))
+        shard = self._open_shard(collection)
+        with self._translate_errors("count points"):
+            counted: int = shard.count(translate_count(where))
         return counted
 
-    def safe(self, collections: Sequence[str]) -> None:
-        for shard in self._there(collections):
-            with self._spoken("flush"):
+    def flush(self, collections: Sequence[str]) -> None:
+        for shard in self._existing(collections):
+            with self._translate_errors("flush"):
                 shard.flush()
 
-    def tidy(self, collections: Sequence[str]) -> None:
-        """Nobody else does that here; it takes its time where much is new (half a minute for 60,000 units)."""
-        for shard in self._there(collections):
-            with self._spoken("build graphs"):
+    def optimise(self, collections: Sequence[str]) -> None:
+        """Build the graphs now: the engine does not do so by itself. It takes half a minute for 60,000 new units."""
+        for shard in self._existing(collections):
+            with self._translate_errors("build graphs"):
                 shard.optimize()
                 shard.flush()
 
-    def about(self, collections: Sequence[str]) -> dict[str, str]:
+    def describe(self, collections: Sequence[str]) -> dict[str, str]:
         from importlib.metadata import version
 
         began = time.perf_counter()
-        told = {"engine": "qdrant-edge, in this process", "version": version("qdrant-edge-py")}
+        state = {"engine": "qdrant-edge, in this process", "version": version("qdrant-edge-py")}
         for collection in collections:
             try:
-                found = self._shard(collection).info()
-                told[collection] = (
+                found = self._open_shard(collection).info()
+                state[collection] = (
                     f"{format_count(found.points_count, 'point')}, {format_count(found.segments_count, 'segment')}"
                 )
             except NoCollection:
-                told[collection] = "not there yet"
-        return {**told, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}
+                state[collection] = "not there yet"
+        return {**state, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}
 
     def close(self) -> None:
-        if self._folder.left():
+        if self._folder.remove_user():
             with self._lock:
                 shards, self._shards = self._shards, {}
                 for shard in shards.values():
-                    with self._spoken("close"):
+                    with self._translate_errors("close"):
                         shard.close()
-            self._folder.release()
+            self._folder.unlock()
 
-    def _there(self, collections: Sequence[str]) -> list[Any]:
-        return [self._shard(one) for one in collections if (Path(self._folder.path) / one / "shape.json").is_file()]
+    def _existing(self, collections: Sequence[str]) -> list[Any]:
+        return [self._open_shard(one) for one in collections if (Path(self._folder.path) / one / "shape.json").is_file()]
 
-    def _shard(self, collection: str) -> Any:
+    def _open_shard(self, collection: str) -> Any:
         with self._lock:
             if collection not in self._shards:
                 folder = Path(self._folder.path) / collection
                 if not (folder / "shape.json").is_file():
-                    raise NoCollection(f"nothing is kept in {folder}", DOCTOR)
-                with self._spoken("open"):
-                    self._shards[collection] = translate.engine().EdgeShard.load(str(folder / "shard"))
+                    raise NoCollection(f"there is no collection in {folder}", DOCTOR)
+                with self._translate_errors("open"):
+                    self._shards[collection] = engine().EdgeShard.load(str(folder / "shard"))
             return self._shards[collection]
 
-    def _made(self, collection: str, shape: Json) -> Any:
-        """A killed process may have left a folder without its shape, which is written last."""
+    def _create_shard(self, collection: str, shape: Json) -> Any:
+        """Create a shard, in place of what a killed process left: shape.json is written last."""
         folder = Path(self._folder.path) / collection
-        with self._spoken("make a folder"):
+        with self._translate_errors("create a folder"):
             shutil.rmtree(folder, ignore_errors=True)
             (folder / "shard").mkdir(parents=True)
-            shard = translate.engine().EdgeShard.create(str(folder / "shard"), translate.configuration(shape))
+            shard = engine().EdgeShard.create(str(folder / "shard"), translate_shape(shape))
             shard.flush()
             with open(folder / "shape.new", "w", encoding="utf-8") as file:
                 json.dump(shape, file)
@@ -162,11 +168,126 @@ class EdgePoints:
         return shard
 
     @contextmanager
-    def _spoken(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, what: str) -> Iterator[None]:
         try:
             yield
         except StoreError:
             raise
-        except Exception as error:  # the engine raises nothing more exact
-            said = " ".join(str(error).split())[:200]
-            raise StoreError(f"the store at {self.url} cannot {what}: {said}", DOCTOR) from error
+        except Exception as error:  # the engine has no error classes of its own
+            message = " ".join(str(error).split())[:200]
+            raise StoreError(f"the store at {self.url} cannot {what}: {message}", DOCTOR) from error
+
+
+def require_package() -> None:
+    try:
+        engine()
+    except ImportError:
+        raise MissingExtra("qdrant+edge needs the package qdrant-edge-py", "pip install 'lurcher[qdrant]'") from None
+
+
+def engine() -> Any:
+    """The package, imported when it is first used."""
+    import qdrant_edge
+
+    return qdrant_edge
+
+
+def translate_shape(shape: Json) -> Any:
+    edge = engine()
+    quantised = shape.get("quantization_config", {})
+    quantisation = None
+    if "scalar" in quantised:
+        quantisation = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, memory=edge.Memory.Pinned)
+    elif "binary" in quantised:
+        quantisation = edge.BinaryQuantizationConfig(memory=edge.Memory.Pinned)
+    # The text of units is read for a few hits, the payload of files for a hundred candidates of every query.
+    cold = shape["on_disk_payload"] and "sparse" in shape.get("sparse_vectors", {})
+    made: Json = {"payload_memory": edge.Memory.Cold if cold else edge.Memory.Cached, "quantization_config": quantisation}
+    if "sparse_vectors" in shape:
+        sparse = shape["sparse_vectors"].items()
+        made["sparse_vectors"] = {name: edge.EdgeSparseVectorParams(on_disk=one["index"]["on_disk"]) for name, one in sparse}
+    if "vectors" in shape:
+        dense, graph = shape["vectors"]["dense"], shape["hnsw_config"]
+        memory = edge.Memory.Cold if dense["on_disk"] else edge.Memory.Cached
+        made["vectors"] = {"dense": edge.EdgeVectorParams(dense["size"], edge.Distance.Dot, memory=memory)}
+        made["hnsw_config"] = edge.HnswIndexConfig(graph["m"], graph["ef_construct"], 10_000, payload_m=graph["payload_m"])
+    return edge.EdgeConfig(**made)
+
+
+def translate_index(name: str, schema: Json) -> Any:
+    edge = engine()
+    options = {key: value for key, value in schema.items() if key != "type"}
+    made = {"keyword": edge.KeywordIndexParams, "integer": edge.IntegerIndexParams}[schema["type"]](**options)
+    return edge.UpdateOperation.create_field_index(name, made)
+
+
+def translate_upsert(points: Sequence[Json], condition: Json | None) -> Any:
+    edge = engine()
+    made = [
+        edge.Point(one["id"], {name: translate_vector(value) for name, value in one["vector"].items()}, one["payload"])
+        for one in points
+    ]
+    return edge.UpdateOperation.upsert_points(made, condition=None if condition is None else translate_filter(condition))
+
+
+def translate_change(payload: Json, condition: Json) -> Any:
+    return engine().UpdateOperation.set_payload_by_filter(translate_filter(condition), payload)
+
+
+def translate_delete(condition: Json) -> Any:
+    return engine().UpdateOperation.delete_points_by_filter(translate_filter(condition))
+
+
+def translate_scroll(condition: Json, fields: Sequence[str], limit: int, offset: Any) -> Any:
+    found = translate_filter(condition)
+    return engine().ScrollRequest(limit=limit, offset=offset, filter=found, with_payload=list(fields), with_vector=False)
+
+
+def translate_count(condition: Json) -> Any:
+    return engine().CountRequest(exact=True, filter=translate_filter(condition))
+
+
+def translate_batch(queries: Sequence[Json]) -> Any:
+    edge = engine()
+    requests = [edge.QueryRequest(with_payload=False, with_vector=False, **_translate_query(one)) for one in queries]
+    return edge.QueryBatchRequest(requests)
+
+
+def _translate_query(one: Json) -> Json:
+    """A query, or one of its prefetches."""
+    edge, made = engine(), {"limit": one["limit"]}
+    query = one.get("query")
+    if query is not None and "nearest" in query:
+        made["query"] = edge.Query.Nearest(translate_vector(query["nearest"]), using=one["using"])
+    elif query is not None:
+        made["query"] = edge.Fusion.Rrf(k=query["rrf"]["k"] if "rrf" in query else EDGE_RRF_K)
+    if "prefetch" in one:
+        made["prefetches"] = [edge.Prefetch(**_translate_query(first)) for first in one["prefetch"]]
+    if "filter" in one:
+        made["filter"] = translate_filter(one["filter"])
+    if "params" in one:
+        quantised = one["params"].get("quantization")
+        more = None if quantised is None else edge.QuantizationSearchParams(**quantised)
+        made["params"] = edge.SearchParams(exact=one["params"].get("exact", False), quantization=more)
+    return made
+
+
+def translate_vector(value: Any) -> Any:
+    return engine().SparseVector(value["indices"], value["values"]) if isinstance(value, dict) else value
+
+
+def translate_filter(condition: Json) -> Any:
+    return engine().Filter(**{part: [_translate_condition(one) for one in several] for part, several in condition.items()})
+
+
+def _translate_condition(one: Json) -> Any:
+    edge = engine()
+    if "has_id" in one:
+        return edge.HasIdCondition(set(one["has_id"]))
+    if "key" not in one:
+        return translate_filter(one)
+    if "range" in one:
+        return edge.FieldCondition(one["key"], range=edge.RangeFloat(**one["range"]))
+    wanted = one["match"]
+    matched = edge.MatchAny(wanted["any"]) if "any" in wanted else edge.MatchValue(wanted["value"])
+    return edge.FieldCondition(one["key"], match=matched)

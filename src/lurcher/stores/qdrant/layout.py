@@ -1,12 +1,12 @@
-"""How files and units are kept in Qdrant: three collections, what is in their points, and the conditions they are found by.
+"""How files and units are stored in Qdrant: three collections, the payload of their points, and the filters that find them.
 
-    code_chunks           a point for each unit: vectors `dense` and `sparse`; its text, and where it is from
-    code_chunks_files     a point for each file: its card as `dense`; its record
+        code_chunks           one point per unit: vectors `dense` and `sparse`, its text and where it is from
+        code_chunks_files     one point per file: its card as `dense`, its record
     code_chunks_projects  heads and pages, without vectors
 
-Files have a collection of their own because in Qdrant a point takes the room of all vectors that its collection knows, whether
-it has them or not. The number of a point begins with that of its file, so a unit that was found says which file it is of before
-its payload is read.
+Files have a collection of their own because in Qdrant a point takes room for every vector that its collection defines, whether
+it has one or not. The id of a unit's point begins with that of its file's point, so a unit that was found names its file
+before its payload is read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from lurcher.stores.base import StoredFile, StoredUnit
 
 NEVER = 1 << 52
-"""In which generation dies what is alive; conditions are on numbers of double precision, which hold this one exactly."""
+"""`died` of what is alive. Qdrant compares numbers in double precision, which holds this one exactly."""
 USUAL_DIMS = 256
-"""Of the shipped model: for a collection whose first project has no vectors."""
+"""Dimensions of a collection whose first project has no vectors: those of the built-in model."""
 _LOOK_UP = {"type": "keyword", "enable_hnsw": False}
 _RANGE = {"type": "integer", "lookup": False, "range": True, "enable_hnsw": False}
 _TENANT = {"type": "keyword", "is_tenant": True}
@@ -43,13 +43,13 @@ PROJECT_INDEXES: dict[str, Json] = {
     "project_id": _LOOK_UP, "sort": _LOOK_UP, "name": _LOOK_UP, "writer": _LOOK_UP,
     "born": _RANGE, "generation": _NUMBER, "beat": _NUMBER,
 }  # fmt: skip
-NOTHING: Json = {"must": [{"key": "sort", "match": {"value": "nothing"}}]}
-"""What no point fulfils."""
+MATCH_NOTHING: Json = {"must": [{"key": "sort", "match": {"value": "nothing"}}]}
+"""A filter that no point passes."""
 
 
-def shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
-    """Of a collection to be made: vectors in memory, payload on disk; an operator can change both in Qdrant. Graphs lead from
-    unit to unit of one project only: no query is about two."""
+def collection_shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
+    """The parameters of a new collection: vectors in memory, payload on disk; an operator can change both in Qdrant. Its
+    graphs connect only units of the same project: no query is about two."""
     made: Json = {
         "on_disk_payload": bool(dims),
         "shard_number": settings.shards if dims else 1,
@@ -65,82 +65,87 @@ def shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
     return made
 
 
-def file_number(project: str, key: str) -> bytes:
+def file_hash(project: str, key: str) -> bytes:
     return blake2b(f"{project}\0{key}".encode("utf-8", "surrogatepass"), digest_size=12, person=b"lurcher file").digest()
 
 
-def identity(number: bytes, place: int = -1) -> str:
-    """Of a unit's point, or of its file's."""
+def point_id(number: bytes, place: int = -1) -> str:
+    """The id of a unit's point; without `place` that of its file's point."""
     text = (number + struct.pack(">I", place + 1)).hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def file_of(point: str) -> str:
-    """The file's point, by that of one of its units."""
+def file_point_id(point: str) -> str:
+    """The id of a file's point, from the id of one of its units."""
     return point[:-8] + "00000000"
 
 
-def named(kind: str, *parts: str) -> str:
-    """Of a head or a page."""
+def named_point_id(kind: str, *parts: str) -> str:
+    """The id of a head or a page."""
     whole = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return identity(blake2b(whole, digest_size=12, person=f"lurcher {kind}".encode()).digest())
+    return point_id(blake2b(whole, digest_size=12, person=f"lurcher {kind}".encode()).digest())
 
 
 def unit_point(project: str, file: StoredFile, number: bytes, place: int, unit: StoredUnit, born: int) -> Json:
-    vector: Json = {"sparse": {"indices": unit.sparse.numbers.tolist(), "values": numbers(unit.sparse.weights)}}
+    vector: Json = {"sparse": {"indices": unit.sparse.numbers.tolist(), "values": round_numbers(unit.sparse.weights)}}
     if unit.dense is not None:
-        vector["dense"] = numbers(unit.dense)
+        vector["dense"] = round_numbers(unit.dense)
     payload = {
-        "project_id": writable(project), "key": file.key, "place": place, "born": born, "died": NEVER,
-        "path": writable(file.path), "folders": folders(file.path), "language": file.language,
-        "start_line": unit.start_line, "end_line": unit.end_line, "symbol": writable(unit.symbol), "kind": unit.kind,
-        "hash": writable(unit.digest), "text": writable(unit.text),
+        "project_id": escape_text(project), "key": file.key, "place": place, "born": born, "died": NEVER,
+        "path": escape_text(file.path), "folders": parent_folders(file.path), "language": file.language,
+        "start_line": unit.start_line, "end_line": unit.end_line, "symbol": escape_text(unit.symbol), "kind": unit.kind,
+        "hash": escape_text(unit.digest), "text": escape_text(unit.text),
     }  # fmt: skip
-    return {"id": identity(number, place), "vector": vector, "payload": payload}
+    return {"id": point_id(number, place), "vector": vector, "payload": payload}
 
 
 def file_point(project: str, file: StoredFile, number: bytes, born: int) -> Json:
     payload = {
-        "project_id": writable(project), "key": file.key, "born": born, "died": NEVER,
-        "path": writable(file.path), "folders": folders(file.path), "language": file.language, "hash": writable(file.digest),
-        "names": [writable(name) for name in file.names], "units": len(file.units), "record": packed(file.record),
+        "project_id": escape_text(project), "key": file.key, "born": born, "died": NEVER,
+        "path": escape_text(file.path), "folders": parent_folders(file.path), "language": file.language,
+        "hash": escape_text(file.digest), "names": [escape_text(name) for name in file.names], "units": len(file.units),
+        "record": encode_bytes(file.record),
     }  # fmt: skip
-    return {"id": identity(number), "vector": {} if file.card is None else {"dense": numbers(file.card)}, "payload": payload}
+    vector = {} if file.card is None else {"dense": round_numbers(file.card)}
+    return {"id": point_id(number), "vector": vector, "payload": payload}
 
 
-def numbers(vector: NDArray[np.float32]) -> list[float]:
-    """As short as single precision allows: what is sent is mostly this."""
+def round_numbers(vector: NDArray[np.float32]) -> list[float]:
+    """Rounded to what single precision holds, which makes requests shorter: they are mostly numbers."""
     import numpy as np
 
     rounded: list[float] = np.round(vector.astype(np.float64), 7).tolist()
     return rounded
 
 
-def folders(path: str) -> list[str]:
-    """All folders that a file is in, outermost first."""
-    parts = writable(path).split("/")[:-1]
+def parent_folders(path: str) -> list[str]:
+    """All folders above a file, outermost first."""
+    parts = escape_text(path).split("/")[:-1]
     return ["/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
-def packed(data: bytes) -> str:
+def encode_bytes(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def unpacked(text: str) -> bytes:
+def decode_bytes(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
-def writable(text: str) -> str:
-    """Text as JSON can carry it: bytes of a file's name that are no UTF-8 become a zero and their number, which no name has."""
+def escape_text(text: str) -> str:
+    """Text as JSON can carry it.
+
+    A zero, and a byte of a file name that is not UTF-8 (a lone surrogate), becomes a zero and four hexadecimal digits.
+    """
     if text.isascii() and "\0" not in text:
         return text
     return "".join(f"\0{ord(one):04x}" if one == "\0" or "\ud800" <= one <= "\udfff" else one for one in text)
 
 
-def read(text: Any) -> str:
-    """The inverse of `writable`."""
+def unescape_text(text: Any) -> str:
+    """The inverse of `escape_text`."""
     if not isinstance(text, str):
-        raise TypeError("no text")
+        raise TypeError("not a string")
     first, *others = text.split("\0")
     return first + "".join([chr(int(part[:4], 16)) + part[4:] for part in others])
 
@@ -149,7 +154,7 @@ def match(key: str, value: str | int) -> Json:
     return {"key": key, "match": {"value": value}}
 
 
-def among(key: str, values: Iterable[str]) -> Json:
+def match_any(key: str, values: Iterable[str]) -> Json:
     return {"key": key, "match": {"any": list(values)}}
 
 
@@ -161,22 +166,22 @@ def above(key: str, number: int) -> Json:
     return {"key": key, "range": {"gt": number}}
 
 
-def of(project: str, *conditions: Json) -> Json:
-    return {"must": [match("project_id", writable(project)), *conditions]}
+def in_project(project: str, *conditions: Json) -> Json:
+    return {"must": [match("project_id", escape_text(project)), *conditions]}
 
 
-def seen(project: str, generation: int, *conditions: Json) -> Json:
-    return of(project, at_most("born", generation), above("died", generation), *conditions)
+def visible(project: str, generation: int, *conditions: Json) -> Json:
+    return in_project(project, at_most("born", generation), above("died", generation), *conditions)
 
 
-def either(*conditions: Json) -> Json:
+def any_of(*conditions: Json) -> Json:
     return {"should": list(conditions)}
 
 
-def both(*conditions: Json) -> Json:
+def all_of(*conditions: Json) -> Json:
     return {"must": list(conditions)}
 
 
-def filtered(languages: Sequence[str], within: Sequence[str]) -> list[Json]:
-    found = [among("language", languages)] if languages else []
-    return [*found, among("folders", [writable(folder) for folder in within])] if within else found
+def filter_conditions(languages: Sequence[str], within: Sequence[str]) -> list[Json]:
+    found = [match_any("language", languages)] if languages else []
+    return [*found, match_any("folders", [escape_text(folder) for folder in within])] if within else found

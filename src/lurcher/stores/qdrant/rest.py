@@ -1,55 +1,71 @@
-"""Qdrant on a server, by its REST interface."""
+"""Qdrant on a server, by its REST interface.
+
+`RestPoints` speaks the interface; `RestConnection` sends the requests: it keeps connections open, and limits time and size of
+each reply as a whole.
+"""
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import SplitResult, quote
 
 from lurcher.errors import StoreError
 from lurcher.net.http import Deadline
-from lurcher.stores.qdrant.connection import Wire
-from lurcher.stores.qdrant.layout import NOTHING
-from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, understood
-from lurcher.stores.qdrant.retry import Patience
+from lurcher.net.retry import BusyGate
+from lurcher.stores.qdrant.layout import MATCH_NOTHING
+from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, check_reply
 
 if TYPE_CHECKING:
+    import ssl
+
     from lurcher.config import Settings
     from lurcher.config.schema import QdrantSettings
-    from lurcher.stores.qdrant.address import Address
 
 OLDEST = (1, 17)
-"""Indexes that add nothing to the graph came with this version; a constant for the fusion came before."""
+"""The oldest version that can be used: the first with payload indexes that add nothing to the search graph."""
 PAGE = 1000
+"""Points in one reply to a listing."""
 CONCURRENCY = 4
 """Batches that are under way at once; hand-set."""
 WRITE_SECONDS = 60.0
 """How long one batch may take; hand-set."""
 PATIENCE = 120.0
 """Seconds for which a batch is tried again while the server cannot take it; hand-set."""
+MAX_BYTES = 256_000_000
+"""The largest reply that is read."""
+_MAX_IDLE = 8
+"""Idle connections that are kept open."""
+_MAX_MESSAGE = 200
+"""Characters of a server's own error message that are passed on."""
 
 
-def connected(address: Address, settings: Settings) -> RestPoints:
+def connect_rest(url: str, server: SplitResult, settings: Settings) -> RestPoints:
+    """`url` is how messages name the store, `server` its HTTP address."""
     from lurcher.config.trust import service_key
 
-    assert address.base is not None
-    key = service_key("store", address.base, "an address that begins with qdrants://")
+    key = service_key("store", server, "an address that begins with qdrants://")
     tls = None
-    if address.base.scheme == "https":
+    if server.scheme == "https":
         import ssl
 
         tls = ssl.create_default_context()
-    wire = Wire(address.base, address.url, {"api-key": key} if key else {}, tls)
-    return RestPoints(address.url, wire, settings.qdrant, settings.store.seconds)
+    connection = RestConnection(server, url, {"api-key": key} if key else {}, tls)
+    return RestPoints(url, connection, settings.qdrant, settings.store.seconds)
 
 
 class RestPoints:
-    alone, parallel = False, True
+    exclusive, parallel_queries = False, True
 
-    def __init__(self, url: str, wire: Wire, settings: QdrantSettings, seconds: float) -> None:
-        self.url, self.width = url, CONCURRENCY
-        self._wire, self._settings, self._patience = wire, settings, Patience()
+    def __init__(self, url: str, connection: RestConnection, settings: QdrantSettings, seconds: float) -> None:
+        self.url, self.concurrency = url, CONCURRENCY
+        self._connection, self._settings, self._gate = connection, settings, BusyGate()
         self._checked, self._seconds = False, seconds
 
     def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:
@@ -62,7 +78,7 @@ class RestPoints:
             try:
                 self._write("PUT", collection, "", shape)
             except StoreError as error:
-                if error.status != 409:  # else another one was faster
+                if error.status != 409:  # 409: another client was faster
                     raise
         for name, schema in indexes.items():
             if name not in known:
@@ -70,14 +86,14 @@ class RestPoints:
 
     def dims(self, collection: str) -> int:
         found = self._info(collection)
-        with understood(self.url, "what a collection is like"):
+        with check_reply(self.url, "collection"):
             vectors = found["config"]["params"].get("vectors") or {}
             return int(vectors["dense"]["size"]) if "dense" in vectors else 0
 
     def upsert(self, collection: str, points: Sequence[Json], *, only_new: bool = False) -> None:
         body: Json = {"points": list(points)}
-        if only_new:  # what is there is changed only where it fulfils this
-            body["update_filter"] = NOTHING
+        if only_new:  # an existing point is changed only if it passes this filter, which none does
+            body["update_filter"] = MATCH_NOTHING
         self._write("PUT", collection, f"/points?wait=true&ordering={'strong' if only_new else 'weak'}", body)
 
     def change(self, collection: str, payload: Json, where: Json) -> None:
@@ -87,22 +103,22 @@ class RestPoints:
     def delete(self, collection: str, where: Json) -> None:
         self._write("POST", collection, "/points/delete?wait=true&ordering=strong", {"filter": where})
 
-    def get(self, collection: str, ids: Sequence[str], fields: Sequence[str], *, sure: bool = False) -> dict[str, Json]:
+    def get(self, collection: str, ids: Sequence[str], fields: Sequence[str], *, majority: bool = False) -> dict[str, Json]:
         body = {"ids": list(ids), "with_payload": list(fields), "with_vector": False}
-        found = self._read(collection, f"/points{'?consistency=majority' if sure else ''}", body)
-        with understood(self.url, "what points are like"):
-            return {_identity(point["id"]): _payload(point) for point in _several(found)}
+        found = self._read(collection, f"/points{'?consistency=majority' if majority else ''}", body)
+        with check_reply(self.url, "points"):
+            return {_check_id(point["id"]): _check_payload(point) for point in _check_list(found)}
 
     def scroll(self, collection: str, where: Json, fields: Sequence[str]) -> Iterator[Json]:
         offset = None
         while True:
             body = {"filter": where, "limit": PAGE, "with_payload": list(fields), "with_vector": False, "offset": offset}
             found = self._read(collection, "/points/scroll", body)
-            with understood(self.url, "what there is"):
+            with check_reply(self.url, "listing of points"):
                 points, following = found["points"], found.get("next_page_offset")
-                page = [_payload(point) for point in _several(points)]
+                page = [_check_payload(point) for point in _check_list(points)]
                 if following is not None and (not page or following == offset):
-                    raise ValueError("it goes round in circles")
+                    raise ValueError("the listing does not end")
             yield from page
             if following is None:
                 return
@@ -110,96 +126,221 @@ class RestPoints:
 
     def query(self, collection: str, queries: Sequence[Json]) -> list[list[tuple[str, float]]]:
         found = self._read(collection, "/points/query/batch", {"searches": list(queries)})
-        with understood(self.url, "a question"):
+        with check_reply(self.url, "query"):
             answers = [
-                [(_identity(point["id"]), float(point["score"])) for point in _several(one["points"])]
-                for one in _several(found)
+                [(_check_id(point["id"]), float(point["score"])) for point in _check_list(one["points"])]
+                for one in _check_list(found)
             ]
             if len(answers) != len(queries):
-                raise ValueError("not one answer for each question")
+                raise ValueError("the number of answers is not that of the queries")
             return answers
 
     def count(self, collection: str, where: Json) -> int:
         found = self._read(collection, "/points/count", {"filter": where, "exact": True})
-        with understood(self.url, "how much there is"):
+        with check_reply(self.url, "count"):
             return int(found["count"])
 
-    def safe(self, collections: Sequence[str]) -> None:
-        """A server answers once a write is in its log."""
+    def flush(self, collections: Sequence[str]) -> None:
+        """Nothing to do: a server replies once a write is in its log."""
 
-    def tidy(self, collections: Sequence[str]) -> None:
-        """A server does that by itself."""
+    def optimise(self, collections: Sequence[str]) -> None:
+        """Nothing to do: a server does that by itself."""
 
-    def about(self, collections: Sequence[str]) -> dict[str, str]:
+    def describe(self, collections: Sequence[str]) -> dict[str, str]:
         began = time.perf_counter()
         version = self._version()
-        told = {"engine": "qdrant server", "version": version, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}
+        state = {"engine": "qdrant server", "version": version, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}
         for collection in collections:
             try:
                 found = self._info(collection)
             except NoCollection:
-                told[collection] = "not there yet"
+                state[collection] = "not there yet"
                 continue
-            with understood(self.url, "what a collection is like"):
-                told[collection] = f"{str(found['status'])[:20]}, {int(found['points_count'] or 0):,} points"
-        return told
+            with check_reply(self.url, "collection"):
+                state[collection] = f"{str(found['status'])[:20]}, {int(found['points_count'] or 0):,} points"
+        return state
 
     def close(self) -> None:
-        self._wire.close()
+        self._connection.close()
 
     def _version(self) -> str:
         deadline = Deadline.after(self._seconds)
-        with understood(self.url, "which version it is"):
-            version = self._wire.ask("GET", "/", None, deadline)["version"]
+        with check_reply(self.url, "version"):
+            version = self._connection.request("GET", "/", None, deadline)["version"]
             return "".join(letter for letter in version if letter.isalnum() or letter in ".-+")[:40]
 
     def _check_version(self) -> None:
         version = self._version()
-        with understood(self.url, "which version it is"):
+        with check_reply(self.url, "version"):
             major, minor = (int(part) for part in version.split(".")[:2])
         if (major, minor) < OLDEST:
             wanted = ".".join(map(str, OLDEST))
-            raise StoreError(f"the server at {self.url} is Qdrant {version}", f"{wanted} or a later one is needed; {DOCTOR}")
+            raise StoreError(f"the server at {self.url} is Qdrant {version}", f"install {wanted} or later; {DOCTOR}")
         self._checked = True
 
     def _info(self, collection: str) -> Json:
-        found = self._asked("GET", collection, "", None, self._seconds, self._seconds)
+        found = self._request("GET", collection, "", None, self._seconds, self._seconds)
         if not isinstance(found, dict):
-            raise StoreError(f"the store at {self.url} does not say what {collection} is like", DOCTOR)
+            raise StoreError(f"the store at {self.url} does not describe the collection {collection}", DOCTOR)
         return found
 
     def _read(self, collection: str, path: str, body: Json) -> Any:
-        return self._asked("POST", collection, path, body, self._seconds, self._seconds)
+        return self._request("POST", collection, path, body, self._seconds, self._seconds)
 
     def _write(self, method: str, collection: str, path: str, body: Json) -> None:
-        self._asked(method, collection, path, body, WRITE_SECONDS, PATIENCE)
+        self._request(method, collection, path, body, WRITE_SECONDS, PATIENCE)
 
-    def _asked(self, method: str, collection: str, path: str, body: Json | None, each: float, patience: float) -> Any:
+    def _request(self, method: str, collection: str, path: str, body: Json | None, seconds: float, patience: float) -> Any:
+        """One request of at most `seconds`, retried for `patience` seconds after its first failure."""
         place = f"/collections/{quote(collection, safe='')}{path}"
-        whole = Deadline.after(each) if method == "GET" or patience == each else None
+        # Reading has one deadline for all attempts; a write gets a new one with each attempt.
+        whole = Deadline.after(seconds) if method == "GET" or patience == seconds else None
 
-        def ask() -> Any:
-            return self._wire.ask(method, place, body, whole or Deadline.after(each))
+        def request() -> Any:
+            return self._connection.request(method, place, body, whole or Deadline.after(seconds))
 
-        answer = self._patience.tried(ask, patience)
-        with understood(self.url, f"{method} {place}"):
+        answer = self._gate.run(request, patience)
+        with check_reply(self.url, f"{method} {place}"):
             return answer["result"]
 
 
-def _several(found: Any) -> list[Any]:
+def _check_list(found: Any) -> list[Any]:
     if not isinstance(found, list):
-        raise TypeError("not several")
+        raise TypeError("not a list")
     return found
 
 
-def _identity(found: Any) -> str:
+def _check_id(found: Any) -> str:
     if not isinstance(found, str):
-        raise TypeError("no identity of ours")
+        raise TypeError("not a point id that lurcher makes")
     return found
 
 
-def _payload(point: Any) -> Json:
+def _check_payload(point: Any) -> Json:
     payload = point.get("payload")
     if not isinstance(payload, dict):
         raise TypeError("no payload")
     return payload
+
+
+class RestConnection:
+    """Sends requests over a few connections that stay open. May be used from several threads."""
+
+    def __init__(self, base: SplitResult, url: str, headers: Mapping[str, str], tls: ssl.SSLContext | None) -> None:
+        self._base, self._url, self._tls = base, url, tls
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json", **headers}
+        self._idle: list[HTTPConnection] = []
+        self._lock = threading.Lock()
+
+    def request(self, method: str, path: str, body: Any, deadline: Deadline) -> Any:
+        """The server's reply, as JSON.
+
+        Every request may be sent twice, so an idle connection that has died since its last use is no failure.
+        """
+        data = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
+        what = f"{method} {path.partition('?')[0]}"
+        while True:
+            connection, reused = self._connection(deadline)
+            try:
+                status, answer, after = self._exchange(connection, method, path, data, deadline)
+                break
+            except StoreError:
+                connection.close()
+                raise
+            except (OSError, HTTPException, ValueError) as error:
+                connection.close()
+                if deadline.left <= 0:
+                    message = f"the store at {self._url} did not answer {what} within {deadline.seconds:g} s"
+                    raise StoreError(
+                        message, f"raise store.seconds, or give the server less to do; {DOCTOR}", passing=True
+                    ) from None
+                if not reused:
+                    message = f"the store at {self._url} cannot be reached: {_reason(error)} (tried {what})"
+                    raise StoreError(message, f"start it, or correct the address; {DOCTOR}", passing=True) from error
+        return self._read(status, answer, after, what)
+
+    def _connection(self, deadline: Deadline) -> tuple[HTTPConnection, bool]:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), True
+        host, limit = self._base.hostname or "", max(deadline.left, 0.001)
+        if self._base.scheme == "https":
+            return HTTPSConnection(host, self._base.port, timeout=limit, context=self._tls), False
+        return HTTPConnection(host, self._base.port, timeout=limit), False
+
+    def _exchange(
+        self, connection: HTTPConnection, method: str, path: str, data: bytes | None, deadline: Deadline
+    ) -> tuple[int, bytes, float]:
+        # A server could stretch a timeout per read by sending a byte now and then: a timer ends the whole exchange.
+        watch = threading.Timer(deadline.left, _shut_down, (connection,))
+        watch.daemon = True
+        watch.start()
+        try:
+            if connection.sock is not None:
+                connection.sock.settimeout(max(deadline.left, 0.001))
+            connection.request(method, self._base.path.rstrip("/") + path, data, self._headers)
+            response = connection.getresponse()
+            parts, size = [], 0
+            while part := response.read1(1 << 18):
+                parts.append(part)
+                size += len(part)
+                if size > MAX_BYTES:
+                    raise StoreError(f"the store at {self._url} answers with more than {MAX_BYTES:,} bytes", DOCTOR)
+            if response.length or deadline.left <= 0:
+                raise OSError("the connection broke in the middle of the reply")
+            after = response.getheader("Retry-After") or ""
+            response.close()  # otherwise the connection waits for more, though there is nothing left
+        finally:
+            watch.cancel()
+        with self._lock:
+            if not response.will_close and len(self._idle) < _MAX_IDLE:
+                self._idle.append(connection)
+            else:
+                connection.close()
+        return response.status, b"".join(parts), float(after) if after.isdecimal() and len(after) < 6 else 0.0
+
+    def _read(self, status: int, data: bytes, after: float, what: str) -> Any:
+        try:
+            answer = json.loads(data)
+        except (ValueError, RecursionError):
+            answer = None
+        if status == 200 and isinstance(answer, dict):
+            return answer
+        detail = _server_message(answer)
+        if status == 404 and "ollection" in detail:
+            raise NoCollection(f"the store at {self._url} has no such collection", DOCTOR, status)
+        if status in (401, 403):
+            message = f"the store at {self._url} refuses access ({status}{detail})"
+            raise StoreError(message, f"put its key into the environment variable LURCHER_STORE_KEY; {DOCTOR}", status)
+        if status == 200:
+            raise StoreError(f"the store at {self._url} answers {what} with something else than JSON", DOCTOR)
+        passing = status in (408, 425, 429) or status >= 500
+        message = f"the store at {self._url} answers {what} with {status}{detail}"
+        raise StoreError(message, f"see the server's own log; {DOCTOR}", status, passing=passing, after=after)
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+def _shut_down(connection: HTTPConnection) -> None:
+    sock = connection.sock
+    if sock is not None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def _reason(error: Exception) -> str:
+    found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(found.split())[:_MAX_MESSAGE] or type(error).__name__
+
+
+def _server_message(answer: Any) -> str:
+    """The server's error message as one short line."""
+    found = answer.get("status") if isinstance(answer, dict) else None
+    found = found.get("error") if isinstance(found, dict) else found
+    if not isinstance(found, str) or not found:
+        return ""
+    return ": " + " ".join("".join(letter if letter.isprintable() else " " for letter in found).split())[:_MAX_MESSAGE]

@@ -12,7 +12,7 @@ from lurcher import config
 from lurcher.errors import UsageError
 from lurcher.runtime.terminal import printable
 from lurcher.server import token_stats
-from lurcher.server.token_stats import Sum
+from lurcher.server.token_stats import TokenCount
 from lurcher.sources.roots import find_root
 from lurcher.surfaces import agents
 from lurcher.surfaces.agents.clients import CLIENTS
@@ -74,7 +74,7 @@ def run_stats(parsed: Namespace) -> int:
         return FOUND
     entries = token_stats.read()
     if parsed.days is not None:
-        entries = token_stats.since(entries, parsed.days)
+        entries = token_stats.last_days(entries, parsed.days)
     tools = token_stats.by_tool(entries)
     counted = config.load(None).savings.count
     if parsed.json:
@@ -89,18 +89,18 @@ def run_stats(parsed: Namespace) -> int:
     return FOUND if tools else NOTHING
 
 
-def _tool_data(tool: Sum) -> dict[str, object]:
+def _tool_data(tool: TokenCount) -> dict[str, object]:
     return {
         "surface": tool.surface, "tool": tool.tool, "calls": tool.calls, "returned": tool.returned, "whole": tool.whole,
         "saved": tool.saved,
     }  # fmt: skip
 
 
-def _total(tools: Sequence[Sum]) -> dict[str, int]:
+def _total(tools: Sequence[TokenCount]) -> dict[str, int]:
     return {name: sum(getattr(tool, name) for tool in tools) for name in ("calls", "returned", "whole", "saved")}
 
 
-def _print_table(tools: Sequence[Sum], entries: Sequence[Sum]) -> None:
+def _print_table(tools: Sequence[TokenCount], entries: Sequence[TokenCount]) -> None:
     if not tools:
         print("nothing was counted yet: servers count what agents ask them (lurcher mcp)", file=sys.stderr)
         return

@@ -201,10 +201,10 @@ def _without_store(settings: Settings, here: Path, question: str) -> tuple[Degra
     """The notes about a shared store for an answer that is made without an engine."""
     if not settings.store.url and not settings.store.project:
         return ()
-    from lurcher.stores.shared import shared_of
+    from lurcher.stores.shared import find_shared_store
 
-    shared = shared_of(settings, [here])
-    return () if shared is None else shared.without(question)
+    shared = find_shared_store(settings, [here])
+    return () if shared is None else shared.note_unsupported(question)
 
 
 def run_serve(parsed: Namespace) -> int:
@@ -260,14 +260,13 @@ def run_doctor(parsed: Namespace) -> int:
 def run_model(parsed: Namespace) -> int:
     from lurcher import config
     from lurcher.sources.roots import find_root
-    from lurcher.vectors import convert
-    from lurcher.vectors.model import model_of
+    from lurcher.vectors import convert, select_model
 
     root = find_root(Path()).path
     if parsed.action == "use":
         if parsed.model is None:
             raise UsageError("no model was named", "name a table, a Model2Vec folder, builtin or none")
-        value, file = convert.choose(parsed.model)
+        value, file = convert.choose_model(parsed.model)
         print(f"{convert.SETTING} = {json.dumps(value)} in {file}", file=sys.stderr)
     overrides = overrides_of(parsed.set)
     if parsed.model is not None:
@@ -279,7 +278,7 @@ def run_model(parsed: Namespace) -> int:
             print(f"note: embedding.provider is {settings.embedding.provider}, and goes before it", file=sys.stderr)
             overrides = {**overrides, "embedding.provider": "builtin"}
         overrides = {**overrides, convert.SETTING: named}
-    found = convert.describe(model_of(config.load(root, overrides), root))
+    found = convert.describe_model(select_model(config.load(root, overrides), root))
     if parsed.json:
         print_json(found)
     else:
@@ -293,10 +292,11 @@ def run_config(parsed: Namespace) -> int:
 
     root = find_root(Path(parsed.path[0] if parsed.path else "."))
     settings = config.load(root.path, overrides_of(parsed.set))
-    from lurcher.net.address import shown
+    from lurcher.net.http import redact_url
 
     rows = [
-        (key, shown(value) if isinstance(value, str) else value, origin, doc) for key, value, origin, doc in settings.rows()
+        (key, redact_url(value) if isinstance(value, str) else value, origin, doc)
+        for key, value, origin, doc in settings.rows()
     ]  # fmt: skip
     if parsed.json:
         print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in rows})
@@ -363,7 +363,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher import config
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
-    from lurcher.net.address import shown
+    from lurcher.net.http import redact_url
 
     # Evaluation waits for complete indexes of trees and histories.
     overrides = {"history.refresh_seconds": "3600", "index.first_answer_seconds": "0", **overrides_of(parsed.set), **more}
@@ -404,7 +404,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             work=work / "trees" if work else None,
             **({"limit": parsed.limit} if parsed.limit else {}),
             options=options,
-            settings={key: shown(str(value)) if key.endswith(".url") else value for key, value in overrides.items()},
+            settings={key: redact_url(str(value)) if key.endswith(".url") else value for key, value in overrides.items()},
             only=parsed.only,
             progress=progress,
         )

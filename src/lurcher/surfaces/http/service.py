@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError
 from lurcher.runtime.cancel import Cancelled, run_cancellable
-from lurcher.server.builder import Build, Unwritable, order_for
-from lurcher.server.session import SMALL
-from lurcher.server.unindexed import PATIENCE, Early, size_of
+from lurcher.server.builder import Build, Unwritable, make_request
+from lurcher.server.session import SMALL_TREE_BYTES
+from lurcher.server.unindexed import WAIT_SECONDS, UnindexedSearch, size_of
 from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.replies import Busy, encode
@@ -71,7 +71,7 @@ class Service:
         self._problem: LurcherError | None = None
         self._last: TreeState | None = None
         self._pause = _SHORTEST_PAUSE
-        self._early = Early()
+        self._early = UnindexedSearch()
         self._build: Build | None = None
         self._soon = self._ending = False
         self.over = asyncio.Event()
@@ -139,14 +139,15 @@ class Service:
     def _make(self) -> None:
         """In a process of its own, which can be ended at once and does not hold up questions; here where that is quicker, or
         where nothing can be written, so that only we can keep it."""
-        engine, listed = self.engine, self._early.listed(self.engine, time.monotonic() + _LISTING)
+        engine, listed = self.engine, self._early.list_files(self.engine, time.monotonic() + _LISTING)
         self._soon = listed is not None and all(
-            size_of(project, entries, SMALL) <= SMALL for project, entries in zip(engine.projects, listed, strict=True)
+            size_of(project, entries, SMALL_TREE_BYTES) <= SMALL_TREE_BYTES
+            for project, entries in zip(engine.projects, listed, strict=True)
         )
         if not self._soon:
             places = [project.index_dir for project in engine.projects]
             where = places[0] if len(places) == 1 or places[0] is None else places[0].parent
-            order = order_for(engine.roots, engine.overrides, index_dir=None if where is None else str(where.absolute()))
+            order = make_request(engine.roots, engine.overrides, index_dir=None if where is None else str(where.absolute()))
             self._build = build = Build(order, self.hub.progress)
             if self._ending:
                 build.kill()
@@ -227,7 +228,7 @@ class Service:
     async def _ask_early(self, question: Question) -> bytes:
         """The answer while there is no index: a quick one where the endpoint has one, else an error with the progress."""
         endpoint, values = question.endpoint, question.values
-        until = time.monotonic() + (PATIENCE if self._soon else 0.0)
+        until = time.monotonic() + (WAIT_SECONDS if self._soon else 0.0)
         while self._building.is_set() and time.monotonic() < until:
             await asyncio.sleep(_TURN)
         if not self._building.is_set():
@@ -242,8 +243,8 @@ class Service:
 
     def _answer_early(self, endpoint: Endpoint, values: Mapping[str, Any]) -> dict[str, Any]:
         assert endpoint.early is not None
-        until = time.monotonic() + PATIENCE
-        listed = self._early.listed(self.engine, until - 0.5 * PATIENCE)
+        until = time.monotonic() + WAIT_SECONDS
+        listed = self._early.list_files(self.engine, until - 0.5 * WAIT_SECONDS)
 
         def search(text: str, **options: Any) -> Answer:
             return self._early.search(self.engine, listed, text, options, self._progress_told(), until)

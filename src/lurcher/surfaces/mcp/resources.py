@@ -11,7 +11,7 @@ import mcp_types as types
 
 from lurcher.errors import CursorError, PathError
 from lurcher.runtime.terminal import format_count
-from lurcher.server.session import Served
+from lurcher.server.session import Session
 from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.access import Access
 from lurcher.surfaces.mcp.tools import Call
@@ -33,7 +33,7 @@ class Page:
     next: str | None
 
 
-def list_resources(served: Served, access: Access, cursor: str | None) -> Page:
+def list_resources(served: Session, access: Access, cursor: str | None) -> Page:
     """The state of the index, then the files that have symbols, a page at a time."""
     start = _position(cursor)
     entries = []
@@ -71,7 +71,7 @@ def read_resource(call: Call, uri: str) -> types.TextResourceContents:
         return types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
     if not uri.startswith(OUTLINE):
         raise PathError(f"there is no resource {uri[:200]}", f"there are {STATUS} and {OUTLINE}PATH")
-    with call.served.whole() as engine:
+    with call.served.full_index() as engine:
         place = call.resolve(unquote(uri.removeprefix(OUTLINE), errors="replace"), engine)
         result = answers.render_outline(engine.outline(place, progress=call.progress), _BUDGET)
     return types.TextResourceContents(uri=uri, mime_type="text/plain", text=result.text)
@@ -85,7 +85,7 @@ _KEPT = (
 )  # fmt: skip
 
 
-def status_data(served: Served) -> dict[str, Any]:
+def status_data(served: Session) -> dict[str, Any]:
     """What matters to an agent of the engine's status, and how far a build has come."""
     status = served.engine.status()
     roots = [{name: entry[name] for name in _KEPT if name in entry} for entry in status.get("roots", [status])]

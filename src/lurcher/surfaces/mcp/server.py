@@ -29,7 +29,7 @@ from lurcher.errors import LurcherError, PathError
 from lurcher.runtime.cancel import Cancelled, run_cancellable
 from lurcher.runtime.timings import pause
 from lurcher.server import token_stats
-from lurcher.server.session import Build, Served
+from lurcher.server.session import Build, Session
 from lurcher.surfaces.mcp import resources
 from lurcher.surfaces.mcp.access import Access, folders_of, is_too_wide
 from lurcher.surfaces.mcp.answers import ToolResult
@@ -72,7 +72,7 @@ class MCPServer:
         """`given` says that the user chose the folders: clients are limited to them. Else a client's own roots replace them."""
         self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
         self._surface = surface
-        self._engines: OrderedDict[tuple[Path, ...], Served] = OrderedDict()
+        self._engines: OrderedDict[tuple[Path, ...], Session] = OrderedDict()
         self._lock = threading.Lock()
         self._limiter: anyio.CapacityLimiter | None = None
         self._roots: WeakKeyDictionary[Any, list[Path] | None] = WeakKeyDictionary()
@@ -131,7 +131,7 @@ class MCPServer:
             _meta={"lurcher/ms": round(1000 * (time.perf_counter() - began), 2)},
         )  # fmt: skip
 
-    async def _run(self, tool: Tool, ctx: Context, served: Served, access: Access, given: dict[str, Any]) -> ToolResult:
+    async def _run(self, tool: Tool, ctx: Context, served: Session, access: Access, given: dict[str, Any]) -> ToolResult:
         if tool.name == "index":
             return await self._index(ctx, served, **given)
         stop = threading.Event()
@@ -148,10 +148,10 @@ class MCPServer:
         result = tool.run(call, given)
         engine = call.served.engine
         if result.paths and engine.settings.savings.count:
-            token_stats.note(self._surface, tool.name, result.tokens, [engine.locate(path) for path in result.paths])
+            token_stats.record_answer(self._surface, tool.name, result.tokens, [engine.locate(path) for path in result.paths])
         return result
 
-    async def _open_engine(self, access: Access) -> Served:
+    async def _open_engine(self, access: Access) -> Session:
         known = self._engines.get(access.folders)
         if known is None:
             known = await self._thread(lambda: self._engine_for(access), threading.Event())
@@ -166,12 +166,12 @@ class MCPServer:
         finally:
             stop.set()
 
-    async def _index(self, ctx: Context, served: Served, history: bool, rebuild: bool) -> ToolResult:
+    async def _index(self, ctx: Context, served: Session, history: bool, rebuild: bool) -> ToolResult:
         began = time.monotonic()
         while True:
             build = await self._thread(lambda: _start_build(served, history, rebuild), threading.Event())
             await self._await_build(ctx, build)
-            if build.order.history or not history:  # else one was under way that did less
+            if build.request.history or not history:  # else one was under way that did less
                 break
         data = await self._thread(lambda: status_data(served), threading.Event())
         data["seconds"] = round(time.monotonic() - began, 2)
@@ -226,7 +226,7 @@ class MCPServer:
 
     # -- roots ------------------------------------------------------------------------------------------------------------
 
-    def _engine_for(self, access: Access) -> Served:
+    def _engine_for(self, access: Access) -> Session:
         """The engine for these folders, opened once; the ones that were not asked for longest are closed."""
         if not self._given and any(is_too_wide(folder) for folder in access.folders):
             raise PathError(
@@ -235,7 +235,7 @@ class MCPServer:
         with self._lock:
             known = self._engines.get(access.folders)
             if known is None:
-                known = Served.open(access.folders, self._overrides)
+                known = Session.open(access.folders, self._overrides)
                 for project in known.engine.projects:
                     project.check_breadth()  # there is nobody to confirm it
                 self._engines[access.folders] = known
@@ -317,7 +317,7 @@ class _Reporter:
                 self._wanted = False
 
 
-def _start_build(served: Served, history: bool, rebuild: bool) -> Build:
+def _start_build(served: Session, history: bool, rebuild: bool) -> Build:
     """A build that does at least this; another that is under way is waited for."""
     while True:
         build = served.build(rebuild=rebuild, history=history)

@@ -12,7 +12,7 @@ from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
 from lurcher.inspect.answers import ContextAnswer
 from lurcher.query.sources import ALL, LIBRARIES, SOURCES
-from lurcher.server.session import Served
+from lurcher.server.session import Session
 from lurcher.surfaces.mcp import answers, schemas
 from lurcher.surfaces.mcp.access import Access
 from lurcher.surfaces.mcp.answers import ToolResult
@@ -25,10 +25,10 @@ from lurcher.types import Answer, Degraded, Progress
 class Call:
     """One call of a tool: what it may look at, and how it tells how far it is and hears that nobody waits any more."""
 
-    served: Served
+    served: Session
     access: Access
     progress: Progress
-    other: Callable[[Access], Served]
+    other: Callable[[Access], Session]
     """Another engine, for a part of what may be looked at."""
 
     def resolve(self, path: str, engine: Engine | None = None) -> Path:
@@ -81,7 +81,7 @@ def _escape_glob(path: str) -> str:
 class Scope:
     """An engine to ask, the filter for what is meant, and what its paths begin with elsewhere."""
 
-    served: Served
+    served: Session
     globs: list[str]
     label: str
 
@@ -124,7 +124,7 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
         return answers.render_search(call.served.engine.search(given["query"], **asked), budget)
     if given["source"] in ("history", ALL):
         try:
-            with scope.served.past() as engine:
+            with scope.served.with_history() as engine:
                 return answers.render_search(scope.with_labels(engine.search(given["query"], **options)), budget)
         except IndexBuilding as problem:
             if given["source"] == "history":
@@ -138,7 +138,7 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
 
 def _find_pattern(call: Call, given: dict[str, Any]) -> ToolResult:
     scope = call.scope(given["path"])
-    with scope.served.past() as engine:
+    with scope.served.with_history() as engine:
         answer = engine.history(
             given["query"], limit=given["limit"], budget=answers.hits_budget(given["budget"]), cursor=given["cursor"],
             since=given["since"], until=given["until"], author=given["author"], outcomes=given["outcome"] or [],
@@ -155,7 +155,7 @@ def _explain_change(call: Call, given: dict[str, Any]) -> ToolResult:
 
 
 def _related(call: Call, given: dict[str, Any]) -> ToolResult:
-    with call.served.whole() as engine:
+    with call.served.full_index() as engine:
         answer = engine.related(
             call.resolve(given["path"], engine), given["line"], limit=given["limit"],
             budget=answers.hits_budget(given["budget"]), cursor=given["cursor"], snippet_lines=given["lines"] or None,
@@ -165,14 +165,14 @@ def _related(call: Call, given: dict[str, Any]) -> ToolResult:
 
 
 def _outline(call: Call, given: dict[str, Any]) -> ToolResult:
-    with call.served.whole() as engine:
+    with call.served.full_index() as engine:
         place = call.resolve(given["path"], engine) if given["path"] else _single_folder(call)
         answer = engine.outline(place, kinds=given["kinds"] or [], progress=call.progress)
     return answers.render_outline(answer, given["budget"])
 
 
 def _context(call: Call, given: dict[str, Any]) -> ToolResult:
-    with call.served.whole() as engine:
+    with call.served.full_index() as engine:
         place = call.resolve(given["path"], engine) if given["path"] else _single_folder(call)
         answer = engine.context(place, budget=answers.entry_budget(given["budget"]), progress=call.progress)
         if call.is_narrowed:
@@ -196,7 +196,7 @@ def _hide_outside(answer: ContextAnswer, shows: Callable[[str], bool]) -> Contex
 
 
 def _impact(call: Call, given: dict[str, Any]) -> ToolResult:
-    with call.served.whole() as engine:
+    with call.served.full_index() as engine:
         place = call.resolve(given["path"], engine)
         answer = engine.impact(place, symbol=given["symbol"], hops=given["hops"], progress=call.progress)
         shown = [entry for entry in answer.dependents if not call.is_narrowed or call.shows(entry.path, engine)]
@@ -204,7 +204,7 @@ def _impact(call: Call, given: dict[str, Any]) -> ToolResult:
 
 
 def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
-    with call.served.whole() as engine:
+    with call.served.full_index() as engine:
         answer = engine.exists(given["text"], exact=given["exact"], progress=call.progress)
     return answers.render_exists(answer)
 

@@ -1,4 +1,4 @@
-"""`ollama`: an embedding model of Ollama's, by its `/api/embed`."""
+"""`ollama`: an embedding model of Ollama, by its `/api/embed`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import ServerError
 from lurcher.net.http import Deadline
-from lurcher.vectors.service import Identity, Service, Wanted, address, breaker_for, key_for, most_chars
+from lurcher.vectors.service import Identity, ProviderRequest, Service, breaker_for, char_limit, key_for, server_address
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,38 +19,38 @@ DEFAULT = "http://127.0.0.1:11434"
 MODEL = "all-minilm"
 
 
-def identity(wanted: Wanted) -> Identity:
-    key_for(address(wanted, DEFAULT))
+def identity(wanted: ProviderRequest) -> Identity:
+    key_for(server_address(wanted, DEFAULT))
     return {"model": wanted.settings.model.strip() or MODEL}
 
 
-def connect(wanted: Wanted) -> Ollama:
-    base = address(wanted, DEFAULT)
+def connect(wanted: ProviderRequest) -> Ollama:
+    base = server_address(wanted, DEFAULT)
     model = wanted.settings.model.strip() or MODEL
 
     def body(texts: list[str]) -> Any:
         return {"model": model, "input": texts, "truncate": True}
 
     key, breaker = key_for(base), breaker_for(base)
-    return Ollama(Service(base, "/api/embed", body, _rows, most_chars(wanted), key, breaker=breaker), model)
+    return Ollama(Service(base, "/api/embed", body, _rows, char_limit(wanted), key, breaker=breaker), model)
 
 
 @dataclass(frozen=True, slots=True)
 class Ollama:
-    """The service, whose failures name the command that mends them."""
+    """The service; its errors name the command to run."""
 
     service: Service
     model: str
 
     def embed(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
-        return self._told(lambda: self.service.embed(texts, deadline))
+        return self._explain_errors(lambda: self.service.embed(texts, deadline))
 
-    def once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
-        return self._told(lambda: self.service.once(texts, deadline))
+    def embed_once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        return self._explain_errors(lambda: self.service.embed_once(texts, deadline))
 
-    def _told(self, asked: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _explain_errors(self, attempt: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         try:
-            return asked()
+            return attempt()
         except ServerError as problem:
             if problem.status == 404 and "model" in problem.message:
                 name = shlex.quote(self.model)

@@ -1,4 +1,4 @@
-"""`tei`: text-embeddings-inference, and what else speaks its `/embed`. Its model is the one that it was started with."""
+"""`tei`: text-embeddings-inference, and other servers with its `/embed`. The server was started with its one model."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from typing import Any
 
 from lurcher.errors import ServerError
 from lurcher.net.http import Deadline
-from lurcher.vectors.service import Identity, Service, Wanted, address, breaker_for, key_for, most_chars
+from lurcher.vectors.service import Identity, ProviderRequest, Service, breaker_for, char_limit, key_for, server_address
 
 DEFAULT = "http://127.0.0.1:8080"
 
 
-def identity(wanted: Wanted) -> Identity:
-    key_for(address(wanted, DEFAULT))
+def identity(wanted: ProviderRequest) -> Identity:
+    key_for(server_address(wanted, DEFAULT))
     return {"model": wanted.settings.model}
 
 
-def connect(wanted: Wanted) -> Service:
-    base = address(wanted, DEFAULT)
+def connect(wanted: ProviderRequest) -> Service:
+    base = server_address(wanted, DEFAULT)
 
     def body(texts: list[str]) -> Any:
         return {"inputs": texts, "normalize": True, "truncate": True}
 
     key, breaker = key_for(base), breaker_for(base)
-    return Service(base, "/embed", body, lambda answer: answer, most_chars(wanted), key, _name, breaker)
+    return Service(base, "/embed", body, lambda answer: answer, char_limit(wanted), key, _name, breaker)
 
 
 def _name(service: Service, deadline: Deadline) -> str:
     try:
-        found = service.ask("/info", deadline)
+        found = service.request("/info", deadline)
     except ServerError as problem:
-        if problem.status:  # others that speak the same way need not tell
+        if problem.status:  # other servers may not have this endpoint
             return ""
         raise
     name = found.get("model_id") if isinstance(found, dict) else None

@@ -20,7 +20,7 @@ from lurcher.corpora.history.outcomes import fixes
 from lurcher.corpora.history.outcomes.fixes import commit_order, decode_fixes, find_fixes, find_indexed_fixes, match_positions
 from lurcher.corpora.history.outcomes.store import StoredVerdicts
 from lurcher.storage import disk
-from lurcher.vectors.model import model_of
+from lurcher.vectors import select_model
 from tests.corpora.history.repo import Repo, open_history, silent
 
 CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"
@@ -34,7 +34,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_with_rules(top: Path, folder: Path, **outcomes: Any) -> HistoryIndex:
     loaded = config.load(None, {f"outcomes.{name}": value for name, value in outcomes.items()})
-    return HistoryIndex(top, loaded, folder / "history", model_of(loaded, top), "elsewhere")
+    return HistoryIndex(top, loaded, folder / "history", select_model(loaded, top), "elsewhere")
 
 
 def build_view(top: Path, folder: Path, **outcomes: Any) -> HistoryView:
@@ -201,7 +201,7 @@ def test_grown_in_steps_is_as_made_at_once(
     repo.commit("begin", {"src/cart.py": CART, "src/b.py": "x = 1\n"})
     repo.commit("again", {"src/cart.py": MENDED})
     loaded = config.load(None, {"outcomes.window": window})
-    made = HistoryIndex(repo.top, loaded, folder / "i/history", model_of(loaded, repo.top), "elsewhere")
+    made = HistoryIndex(repo.top, loaded, folder / "i/history", select_model(loaded, repo.top), "elsewhere")
     made.batch = batch
     for number, act in enumerate(acts):
         if act == "look":
