@@ -175,7 +175,7 @@ def main() -> None:
         result["as it comes"], found = asked(store, made, files, told.questions)
         store.close()
         store = opened(url)
-        store._points.alone = False  # type: ignore[attr-defined]  # as a server does it
+        store._points.exclusive = False  # type: ignore[attr-defined]  # as a server does it
         asked(store, made, files, 10)
         result["fused by the engine"], _ = asked(store, made, files, told.questions)
         store.close()

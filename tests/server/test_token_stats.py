@@ -108,7 +108,7 @@ def test_the_command(tmp_path: Path, file: Path) -> None:
     assert data["counting"] is True
     assert json.loads(run_lurcher("stats", "--json", env={**env, "LURCHER_SAVINGS_COUNT": "false"}).out)["counting"] is False
     assert run_lurcher("stats", "--days", "0", env=env).status == 2
-    assert "forgotten" in run_lurcher("stats", "--clear", env=env).out
+    assert "removed" in run_lurcher("stats", "--clear", env=env).out
     assert run_lurcher("stats", env=env).status == 1
 
 

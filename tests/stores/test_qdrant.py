@@ -39,7 +39,7 @@ class TestFusion:
     @pytest.mark.parametrize("rrf", [None, 60.0, 7.0])
     def test_qdrant_fuses_as_we_do(self, url, rrf):
         theirs, ours = filled(store_at(url, settings())), store_at(url, settings())
-        theirs._points.alone, ours._points.alone = False, True  # as a server, and as an embedded engine
+        theirs._points.exclusive, ours._points.exclusive = False, True  # as a server, and as an embedded engine
         chance = np.random.default_rng(3)
         for number in range(5):
             words = file("p", f"src/{number}.py", words=("common",)).units[0].sparse

@@ -79,7 +79,7 @@ def files_in(root: Path, kind: str) -> set[str]:
 
 def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever parses or counts from now on fails."""
-    for name in ("lurcher.indexing.build.parse", "lurcher.indexing.build.parse_note", "lurcher.indexing.build.term_counter"):
+    for name in ("lurcher.indexing.build.parse", "lurcher.indexing.build.parse_note", "lurcher.indexing.build.make_counter"):
         monkeypatch.setattr(name, None)
 
 

@@ -71,9 +71,9 @@ def embedding(settings: Settings, root: Path) -> Health | None:
         embedder = provider_named(chosen.provider)[1](ProviderRequest(settings, root))
         service = getattr(embedder, "service", embedder)
         about = replace(about, address=_address(getattr(service, "base", None)))
-        once = getattr(embedder, "once", embedder.embed)
+        once = getattr(embedder, "embed_once", embedder.embed)
         rows, took = timed(lambda: once([f"{chosen.query_prefix}{_TEXT}"], deadline))
-        told = _about(chosen.provider, getattr(service, "ask", None), deadline)
+        told = _about(chosen.provider, getattr(service, "request", None), deadline)
         return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""),
                        dims=int(rows.shape[1]), latency_ms=took)  # fmt: skip
 

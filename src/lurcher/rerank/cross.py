@@ -32,7 +32,7 @@ TOKENS = 512
 """Of a pair, at most; the text is cut, not the query. The models that the classic pipelines name read no more."""
 BATCH = 8
 """Pairs that the local model scores together; hand-set."""
-BATCH = 32
+MAX_TEXTS = 32
 """Texts in one request: the default limit of servers."""
 MIN_TEXT_TOKENS = 32
 """Tokens that a text keeps, however long the query is."""
@@ -81,8 +81,8 @@ class Server:
     def scores(self, query: str, texts: list[str], deadline: Deadline) -> list[float | None]:
         """A score from 0 to 1 for each text; None for one that the server leaves out."""
         scores: list[float | None] = []
-        for first in range(0, len(texts), BATCH):
-            part = texts[first : first + BATCH]
+        for first in range(0, len(texts), MAX_TEXTS):
+            part = texts[first : first + MAX_TEXTS]
             if self.protocol == "tei":
                 body = {"query": query, "texts": part, "truncate": True, "raw_scores": False}
                 scores += _read_scores(self.request("/rerank", deadline, body), "score", len(part), origin(self.base))

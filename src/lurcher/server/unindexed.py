@@ -222,7 +222,6 @@ def _batches(files: Sequence[tuple[str, bytes]]) -> Iterator[list[tuple[str, byt
     yield sorted(batch)
 
 
-
 class UnindexedSearch:
     """Searches engines that have no index yet. Thread-safe."""
 

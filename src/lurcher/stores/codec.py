@@ -70,7 +70,6 @@ def damaged_error(what: str) -> StoreError:
     return StoreError(f"the shared store has a damaged {what}", Template("write it again: {index: rebuild store=URL}"))
 
 
-
 def hash_bytes(term: bytes) -> int:
     """The number of a term, the same in every project and on every machine."""
     return int.from_bytes(blake2b(term, digest_size=8).digest(), "little")
@@ -79,7 +78,6 @@ def hash_bytes(term: bytes) -> int:
 @lru_cache(maxsize=4096)
 def hash_term(term: str) -> int:
     return hash_bytes(term.encode("utf-8", "surrogatepass"))
-
 
 
 @dataclass(frozen=True, slots=True)

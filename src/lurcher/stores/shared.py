@@ -259,7 +259,6 @@ def head_commit(root: Path) -> str:
     return found.sha if found is not None else ""
 
 
-
 def check_project_name(name: str) -> str:
     """The name, if a project can have it."""
     if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or ".." in name:

@@ -84,7 +84,6 @@ def sparse_vector(weights: Mapping[str, float]) -> Sparse | None:
     return Sparse(np.array(numbers, np.uint32), np.array([by_number[number] for number in numbers], np.float32))
 
 
-
 def embed_files(files: Iterable[StoredFile], embedder: SparseEmbedder) -> Iterator[StoredFile]:
     """The same files with the vectors of a sparse model, embedded in groups that keep the service busy."""
     from lurcher.vectors.sparse import BATCH

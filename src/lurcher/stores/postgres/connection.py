@@ -220,7 +220,6 @@ class Server:
         self._close_idle()
 
 
-
 def first_line(message: str, password: str) -> str:
     """The first line of a message, with the password masked."""
     line = next((line.strip() for line in message.splitlines() if line.strip()), "no reason given")

@@ -303,7 +303,6 @@ def _has_uncovered_files(connection: Connection, project: int) -> bool:
     return bool(row and row[0])
 
 
-
 def revive_files(connection: Connection, project: int, seen: int, keys: list[UUID], born: int) -> None:
     """Files that exist already: those visible at generation `seen` keep their `born`, the others get the new one."""
     connection.execute(
