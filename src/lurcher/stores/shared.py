@@ -170,7 +170,8 @@ class SharedStore:
         """The error with the store's address and the command to run added."""
         problem.tried = problem.tried or redact_url(self._url)
         if "lurcher doctor" not in problem.hint:
-            problem.hint = Template("{*}; {*}", problem.hint, DOCTOR) if problem.hint else DOCTOR
+            hint = problem.hint if isinstance(problem.hint, Template) else problem.hint.rstrip(";")
+            problem.hint = Template("{*}; {*}", hint, DOCTOR) if hint else DOCTOR
         return problem
 
     def fallback_note(self, problem: StoreError) -> Degraded:
