@@ -14,7 +14,7 @@ from lurcher.corpora.code import CodeCorpus
 from lurcher.engine import Engine
 from lurcher.indexing import root_index
 from lurcher.indexing.freshness import BackgroundCheck, Changes
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.runtime.kernel import native
 from tests.index.conftest import QUESTIONS, opened, write
 
@@ -66,7 +66,7 @@ def test_it_is_the_answer_that_a_look_before_it_gives(engine: Engine, monkeypatc
     for options in ({}, {"mode": "lexical"}, {"mode": "literal"}, {"refresh": False}, {"sources": ["code"]}):
         ahead = [said(engine, question, **options) for question in QUESTIONS]
         with monkeypatch.context() as patch:
-            patch.setattr(Project, "ahead", lambda self, meaning: None)
+            patch.setattr(RootIndex, "optimistic_view", lambda self, meaning: None)
             assert [said(engine, question, **options) for question in QUESTIONS] == ahead
 
 
