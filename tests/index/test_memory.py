@@ -13,9 +13,10 @@ from tests.index.conftest import opened, write
 BUILD = """
 import resource, sys
 from lurcher.engine import Engine
-from lurcher.index import families, merge, writer
+from lurcher.indexing import writer
+from lurcher.storage import merge, merge_postings
 writer.SHARD_BYTES = 250_000
-merge._FORGET, families._SLICE_ROWS = 1 << 20, 20_000
+merge._RELEASE_BYTES, merge_postings._SLICE_ROWS = 1 << 20, 20_000
 overrides = {"index.workers": 1, "dense.model": "none"}
 Engine.open(sys.argv[1], root=sys.argv[1], index_dir=sys.argv[2], overrides=overrides).index()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

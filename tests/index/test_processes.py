@@ -35,14 +35,14 @@ INDEX = "import sys; from lurcher.engine import Engine; Engine.open(sys.argv[1],
 STUCK = """
 import sys, time
 from lurcher.engine import Engine
-from lurcher.index import writer
+from lurcher.indexing import writer
 
 def stuck(*arguments):
     (writer.Path(sys.argv[1]) / ".lurcher" / ".x.segment.1.tmp").write_bytes(b"half")
     print("building", flush=True)
     time.sleep(60)
 
-writer.build = stuck
+writer.build_segment = stuck
 Engine.open(sys.argv[1], root=sys.argv[1]).index()
 """
 
@@ -274,7 +274,7 @@ def test_a_child_that_is_killed_in_the_middle_is_survived(
 ) -> None:
     monkeypatch.setattr(
         worker, "_COMMAND",
-        "import os, signal; from lurcher.index import worker; send = worker._send; "
+        "import os, signal; from lurcher.indexing import workers as worker; send = worker._send; "
         "worker._send = lambda *a: (send(*a), os.kill(os.getpid(), signal.SIGKILL)); worker.serve()",
     )  # fmt: skip
     assert built(3, table) == expected
@@ -400,7 +400,7 @@ def test_parts_that_cannot_be_written_stay_in_memory(
 # A grammar that brings its process down at one file, as broken native code does.
 CRASHING = """
 import os, signal
-from lurcher.index import build, worker
+from lurcher.indexing import build, workers as worker
 parse = build.parse
 def dies(text, language, size):
     if b"poison" in text and language != "text":
@@ -517,7 +517,7 @@ def test_whoever_builds_files_reads_those_without_a_text(table: Table, tmp_path:
 # The command line with its children; says which ways of starting one were taken.
 COMMAND_LINE = """
 import os, sys
-from lurcher.index import worker, writer
+from lurcher.indexing import workers as worker, writer
 writer.SHARD_BYTES = 2_000
 writer.PARALLEL_BYTES = 0
 fork = os.fork
@@ -540,7 +540,7 @@ sys.exit(main())
 ANOTHER_THREAD = "import threading; threading.Thread(target=threading.Event().wait, args=(60,), daemon=True).start()"
 SLOW = """
 import signal, time
-from lurcher.index import build
+from lurcher.indexing import build
 def slow(*arguments):
     print("at", os.getpid(), file=open(os.environ["SAID"], "a"))
     time.sleep(60)
@@ -570,12 +570,12 @@ def test_children_of_the_command_line_are_copies_where_nothing_else_runs(
 def test_a_copy_that_is_asked_answers_or_does_not() -> None:
     code = """
 import os, signal
-from lurcher.runtime.fork import Asked
+from lurcher.runtime.fork import ForkedCall
 
-print(Asked(lambda: [os.getppid(), "x" * 200_000]).answer() == [os.getpid(), "x" * 200_000])
-print(Asked(lambda: os.kill(os.getpid(), signal.SIGKILL)).answer())
-print(Asked(lambda: 1 / 0).answer())
-print(Asked(lambda: iter).answer() is iter, os.listdir("/proc/self/fd") == os.listdir("/proc/self/fd"))
+print(ForkedCall(lambda: [os.getppid(), "x" * 200_000]).result() == [os.getpid(), "x" * 200_000])
+print(ForkedCall(lambda: os.kill(os.getpid(), signal.SIGKILL)).result())
+print(ForkedCall(lambda: 1 / 0).result())
+print(ForkedCall(lambda: iter).result() is iter, os.listdir("/proc/self/fd") == os.listdir("/proc/self/fd"))
 try:
     os.waitpid(-1, os.WNOHANG)
 except ChildProcessError:
@@ -588,11 +588,11 @@ except ChildProcessError:
 @pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
 def test_a_tree_is_listed_by_a_copy_and_if_that_fails_by_the_process_itself(root: Path) -> None:
     failing = """
-from lurcher.index import forked
-class Silent(forked.Asked):
+from lurcher.runtime import fork as forks
+class Silent(forks.ForkedCall):
     def __init__(self, call):
         super().__init__(lambda: os._exit(3))
-forked.Asked = Silent
+forks.ForkedCall = Silent
 """
     for code in ("", failing):
         with running(COMMAND_LINE + code + ASK, root) as process:
@@ -635,16 +635,16 @@ def test_children_end_with_their_parent(root: Path, tmp_path: Path) -> None:
     """Also in the middle of a build, which nobody waits for any more."""
     code = """
 import os, sys, time
-from lurcher.index import worker
+from lurcher.indexing import workers as worker
 worker._COMMAND = (
-    "import os, sys, time; from lurcher.index import build, worker; "
+    "import os, sys, time; from lurcher.indexing import build, workers as worker; "
     "build.parse = lambda *a: (print(os.getpid(), file=open(os.environ['SAID'], 'a')), time.sleep(60)); worker.serve()"
 )
-from lurcher.index import writer
+from lurcher.indexing import writer
 writer.SHARD_BYTES = 10
 writer.PARALLEL_BYTES = 0
 def slow(*arguments): time.sleep(60)
-worker.run = slow
+worker.run_job = slow
 from lurcher.engine import Engine
 Engine.open(sys.argv[1], root=sys.argv[1], overrides={"index.workers": 3}).index()
 """
