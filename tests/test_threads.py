@@ -14,8 +14,8 @@ import pytest
 
 from lurcher.engine import Engine
 from tests.conftest import git
-from tests.index.test_generations import ASKED, write_tree
-from tests.index.test_generations import edit as change
+from tests.indexing.test_generation import ASKED, write_tree
+from tests.indexing.test_generation import edit as change
 
 PASSING = ("timings_ms", "age_seconds", "checked", "bytes", "size_bytes", "mtime", "updated")
 """What differs between two answers to the same question."""

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.drills.drill import Drill
-from tests.index.conftest import SCENES, opened
-from tests.index.faults import ended, forked, said
-from tests.index.scenes import Scene, right
+from tests.indexing.conftest import SCENES, opened
+from tests.indexing.faults import ended, forked, said
+from tests.indexing.scenes import Scene, right
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)
 

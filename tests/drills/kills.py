@@ -23,9 +23,9 @@ from lurcher.storage import disk
 from lurcher.types import silent
 from tests.corpora.history.repo import Repo
 from tests.drills.drill import Drill
-from tests.index.conftest import opened, write
-from tests.index.crashes import edit, small_pieces
-from tests.index.faults import KNOWN, MARK, Expected, Stop, ended, folder_bytes, forked, orphans, restore, said, watched
+from tests.indexing.conftest import opened, write
+from tests.indexing.crashes import edit, small_pieces
+from tests.indexing.faults import KNOWN, MARK, Expected, Stop, ended, folder_bytes, forked, orphans, restore, said, watched
 
 WAYS = ("first", "index", "search", "rebuild", "merge", "clear", "slowly", "workers", "notes", "history", "watch")
 QUESTIONS = ("cookies and redirects", "Add step 2", "sessions")

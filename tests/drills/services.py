@@ -14,7 +14,7 @@ from lurcher.engine import Engine
 from lurcher.errors import LurcherError
 from lurcher.net import breaker, retry
 from tests.drills.drill import Drill
-from tests.index.conftest import TREE, write
+from tests.indexing.conftest import TREE, write
 from tests.net.servers import scoring, sparse
 from tests.rerank import server
 from tests.rerank.server import Conduct, Played, playing, send

@@ -16,7 +16,7 @@ from lurcher.config import Settings
 from tests.drills.commands import said_by, unsound
 from tests.drills.drill import Drill
 from tests.drills.trees import past
-from tests.index.crashes import small_pieces
+from tests.indexing.crashes import small_pieces
 
 ADDRESSES = (
     "http://127.0.0.1:9", "https://evil.example", "qdrant://evil.example:6333", "postgres://evil.example/x", "file:///etc/passwd",

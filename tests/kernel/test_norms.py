@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lurcher.storage.segment import FILE, UNIT, TableRows, normalise_lengths, row_layout
 from lurcher.storage.snapshot import Snapshot
-from tests.index.conftest import opened, write
+from tests.indexing.conftest import opened, write
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.index.conftest import TREE, write
+from tests.indexing.conftest import TREE, write
 
 
 @pytest.fixture(autouse=True)

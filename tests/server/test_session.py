@@ -17,7 +17,7 @@ from lurcher.server.session import Session
 from lurcher.server.unindexed import list_tracked
 from lurcher.storage.lock import find_holder
 from tests.conftest import environment, git
-from tests.index.conftest import write
+from tests.indexing.conftest import write
 
 LONG = 60.0
 

@@ -1,4 +1,4 @@
-"""How `lurcher index --watch` is told to end; what it does until then is in tests/index/test_watch.py."""
+"""How `lurcher index --watch` is told to end; what it does until then is in tests/indexing/test_watcher.py."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from mcp_types import ListRootsResult, Root
 from lurcher.errors import PathError
 from lurcher.surfaces.mcp.access import Access, folders_of, is_too_wide, starting_access
 from tests.conftest import git
-from tests.index.conftest import write
+from tests.indexing.conftest import write
 from tests.surfaces.mcp.talk import Near, Talk
 
 FILES = {

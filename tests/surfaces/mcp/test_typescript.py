@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import environment, write_repository
-from tests.index.conftest import write
+from tests.indexing.conftest import write
 from tests.npm import modules_with
 from tests.surfaces.mcp.talk import command
 

@@ -14,7 +14,7 @@ import pytest
 
 from lurcher.storage.lock import find_holder
 from tests.conftest import environment, write_repository
-from tests.index.conftest import write
+from tests.indexing.conftest import write
 from tests.surfaces.mcp.talk import Wire
 
 LONG = 60.0

@@ -1,0 +1,7 @@
+"""The small tree of tests/indexing."""
+
+from __future__ import annotations
+
+from tests.indexing.conftest import plain, root
+
+__all__ = ["plain", "root"]

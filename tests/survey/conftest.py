@@ -1,0 +1,7 @@
+"""The small tree of tests/indexing."""
+
+from __future__ import annotations
+
+from tests.indexing.conftest import root
+
+__all__ = ["root"]
