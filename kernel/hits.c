@@ -1,4 +1,4 @@
-/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence/dense.py, storage/order.py,
+/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence/dense.py, storage/numbering.py,
    storage/snapshot.py, storage/container.py and answer/excerpts.py have it. */
 
 #include "array.h"

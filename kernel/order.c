@@ -1,4 +1,4 @@
-/* What rankings ask of all units at once, as ranking/evidence/content.py and storage/order.py have it. */
+/* What rankings ask of all units at once, as ranking/evidence/content.py and storage/numbering.py have it. */
 
 #include "array.h"
 #include "parallel.h"

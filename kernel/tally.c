@@ -1,4 +1,4 @@
-/* Adding up postings, and BM25 over what they add up to, as storage/accumulate.py and lanes/lexical.py have it.
+/* Adding up postings, and BM25 over what they add up to, as storage/postings.py and lanes/lexical.py have it.
 
    Owners come from files that anybody may have written: each is checked before it is used as a place. */
 
