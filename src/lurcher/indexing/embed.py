@@ -240,7 +240,7 @@ class _EmbeddingRun:
     ) -> None:
         self._store, self._segments, self._groups = store, segments, groups
         self._model, self._describe, self._commit, self._progress = model, describe, commit, progress
-        self._other_models = {digest: apart for digest, apart in vectors.items() if digest != model.digest}
+        self._other_models = {digest: other for digest, other in vectors.items() if digest != model.digest}
         self._committed = dict(vectors)
         self._known = vectors.get(model.digest)
         self._dims = self._known.dims if self._known is not None else 0
@@ -302,13 +302,13 @@ class _EmbeddingRun:
         for segment in self._segments:
             described = self._describe(segment, self._store.container(segment))
             file = self._files.get(segment)
-            kept = self._store.open_file(file, KIND) if file is not None else None
+            existing = self._store.open_file(file, KIND) if file is not None else None
             parts = []
             for texts in described:
-                if kept is not None:
-                    keys = kept.array(texts.group.keys, "<u8").reshape(-1, 2)
-                    numbers = kept.array(texts.group.numbers, "i1").reshape(-1, self._dims)
-                    scales = kept.array(texts.group.scales, "<f4")
+                if existing is not None:
+                    keys = existing.array(texts.group.keys, "<u8").reshape(-1, 2)
+                    numbers = existing.array(texts.group.numbers, "i1").reshape(-1, self._dims)
+                    scales = existing.array(texts.group.scales, "<f4")
                 else:
                     keys = hash_texts(texts)
                     numbers, scales = known.rows(keys, self._dims)
@@ -316,7 +316,7 @@ class _EmbeddingRun:
                 if texts.needed is not None:
                     absent &= texts.needed
                 parts.append(_GroupRows(texts, keys, numbers, scales, np.flatnonzero(absent).tolist()))
-            if kept is None or any(rows.missing for rows in parts):
+            if existing is None or any(rows.missing for rows in parts):
                 for rows in parts:
                     rows.numbers, rows.scales = rows.numbers.copy(), rows.scales.copy()
                 self._incomplete[segment] = parts

@@ -91,10 +91,10 @@ def _check_tree(manifest: Manifest, root: str, opened: int, circumstances: str, 
 class BackgroundCheck:
     """The same check in the background, by a thread of the kernel."""
 
-    __slots__ = ("_look", "_manifest", "_max_file_bytes", "_root")
+    __slots__ = ("_check", "_manifest", "_max_file_bytes", "_root")
 
-    def __init__(self, manifest: Manifest, root: str, max_file_bytes: int, look: object) -> None:
-        self._manifest, self._root, self._max_file_bytes, self._look = manifest, root, max_file_bytes, look
+    def __init__(self, manifest: Manifest, root: str, max_file_bytes: int, check: object) -> None:
+        self._manifest, self._root, self._max_file_bytes, self._check = manifest, root, max_file_bytes, check
 
     @staticmethod
     def start(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> BackgroundCheck | None:
@@ -108,8 +108,8 @@ class BackgroundCheck:
             if not signature.settled or not signature.holds(root, opened, circumstances, folders=False):
                 return None
             folders = Marks.of(signature.folders)
-            look = kernel.begin_look(*_check_arguments(manifest, rows, opened), folders.names, folders.packed)
-            return None if look is None else BackgroundCheck(manifest, root, max_file_bytes, look)
+            check = kernel.begin_look(*_check_arguments(manifest, rows, opened), folders.names, folders.packed)
+            return None if check is None else BackgroundCheck(manifest, root, max_file_bytes, check)
 
         return _with_open_root(root, begun)
 
@@ -118,21 +118,21 @@ class BackgroundCheck:
         kernel, rows = native(), self._manifest.rows
         if kernel is None or not isinstance(rows, FileRows):
             return None
-        found = kernel.end_look(self._look)
+        found = kernel.end_look(self._check)
         if not found:
             return None if found is None else Changes((), ())
         unlike = map(rows.item_at, found)
         return _with_open_root(self._root, lambda opened: _suspects(self._manifest, opened, unlike, self._max_file_bytes))
 
 
-def _with_open_root(root: str, look: Callable[[int], Found | None]) -> Found | None:
+def _with_open_root(root: str, check: Callable[[int], Found | None]) -> Found | None:
     """Call a function with an open descriptor of the root; None where that fails."""
     try:
         opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        return look(opened)
+        return check(opened)
     except (OSError, ValueError):
         return None
     finally:

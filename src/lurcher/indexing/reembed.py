@@ -275,10 +275,10 @@ def count_missing(segments: Sequence[Segment], groups: tuple[VectorGroup, ...]) 
             count, live = int(segment.meta[group.owners]), segment.live
             if live is not None and group.owners == "units":
                 live = live[segment.units["file"]]
-            wanted = np.ones(count, bool) if live is None else live
-            total += int(wanted.sum())
+            needed = np.ones(count, bool) if live is None else live
+            total += int(needed.sum())
             if segment.vectors is None:
-                lacking += int(wanted.sum())
+                lacking += int(needed.sum())
             else:
-                lacking += int(np.count_nonzero(wanted & (segment.vectors.array(group.scales, "<f4") == 0)))
+                lacking += int(np.count_nonzero(needed & (segment.vectors.array(group.scales, "<f4") == 0)))
     return lacking, total

@@ -78,7 +78,7 @@ class RootIndex:
         self._generation = CurrentGeneration(self.store, lambda: self.fingerprint, lambda: self.model.digest)
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
         self.monitor: ChangeMonitor | None = None
-        """Tells whether the tree changed, so that not every query has to check it; None where nothing can tell."""
+        """Tells whether the tree changed, so that not every query has to check it; None where that is not available."""
         self._checks = 0
         self._unchanged_view: tuple[bool, View] | None = None
         """Whether vectors were needed, and the view that the last check found; kept while `monitor` can vouch for it."""
@@ -153,7 +153,7 @@ class RootIndex:
             return view
 
     def optimistic_view(self, needs_vectors: bool) -> tuple[View, BackgroundCheck] | None:
-        """The view that is right if nothing changed, and the running check that will tell; None where that cannot be told.
+        """The view that is right if nothing changed, and the running check that decides; None where that is not possible.
 
         Most queries find the tree unchanged, so they are answered while the files are checked in the background.
         """

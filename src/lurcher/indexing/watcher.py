@@ -225,8 +225,8 @@ class _WatchedRoot:
     @property
     def due(self) -> float:
         burst = self.burst.due
-        wanted = min(self._beat_at, self._check_at, float("inf") if burst is None else burst)
-        return max(wanted, self._not_before)
+        due = min(self._beat_at, self._check_at, float("inf") if burst is None else burst)
+        return max(due, self._not_before)
 
     def schedule_check(self, when: float) -> None:
         """Check the tree at that time, whatever the burst says."""
@@ -385,8 +385,8 @@ def _count_changes(before: Mapping[str, FileRow], after: Mapping[str, FileRow]) 
         return 0, 0, 0
     old = {path: row.digest for path, row in before.items() if row.segment != NO_SEGMENT}
     new = {path: row.digest for path, row in after.items() if row.segment != NO_SEGMENT}
-    kept = old.keys() & new.keys()
-    return len(new) - len(kept), sum(old[path] != new[path] for path in kept), len(old) - len(kept)
+    common = old.keys() & new.keys()
+    return len(new) - len(common), sum(old[path] != new[path] for path in common), len(old) - len(common)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class ForkedCall(Generic[Value]):
         return found
 
 
-def _detach(kept: set[int]) -> None:
+def _detach(open_descriptors: set[int]) -> None:
     """Drop what the child inherits besides memory: terminal, locks, pipes to other children, signal handlers."""
     for name in _SIGNALS:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
@@ -135,6 +135,6 @@ def _detach(kept: set[int]) -> None:
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in kept:
+        if int(name) > 2 and int(name) not in open_descriptors:
             with contextlib.suppress(OSError):
                 os.close(int(name))

@@ -159,9 +159,9 @@ def _trigrams(text: NDArray[np.uint8], inside: NDArray[np.bool_]) -> NDArray[np.
 
     if len(text) < 3:
         return np.zeros(0, np.uint32)
-    apart = np.flatnonzero(~(inside[:-2] & inside[1:-1] & inside[2:]))
+    starts = np.flatnonzero(~(inside[:-2] & inside[1:-1] & inside[2:]))
     plain = np.minimum(text, _NON_ASCII).astype(np.uint32)
-    found: NDArray[np.uint32] = plain[apart] << np.uint32(14) | plain[apart + 1] << np.uint32(7) | plain[apart + 2]
+    found: NDArray[np.uint32] = plain[starts] << np.uint32(14) | plain[starts + 1] << np.uint32(7) | plain[starts + 2]
     return found
 
 

@@ -97,8 +97,8 @@ class IndexFolder:
 
     def _mapped(self, name: str, kind: str) -> Container:
         place = os.path.join(self.place, name)
-        kept = self._opened.get(name)
-        known = None if kept is None else kept()
+        reference = self._opened.get(name)
+        known = None if reference is None else reference()
         if known is not None and known.is_file_at(place):
             return known
         container = Container.open(place, self.stamps.get(name))
@@ -106,7 +106,7 @@ class IndexFolder:
             self.check_segment(container)
         if name != f"{container.digest()}.{kind}":
             raise container.corrupt("its content belongs to another name")
-        self._opened = {other: kept for other, kept in self._opened.items() if kept() is not None}
+        self._opened = {other: known for other, known in self._opened.items() if known() is not None}
         self._opened[name] = ref(container)
         return container
 
@@ -122,9 +122,9 @@ class IndexFolder:
                 damaged.add(name)
         return {
             digest: VectorSidecar(
-                apart.about, apart.dims, {key: name for key, name in apart.files.items() if name not in damaged}
+                sidecar.about, sidecar.dims, {key: name for key, name in sidecar.files.items() if name not in damaged}
             )
-            for digest, apart in vectors.items()
+            for digest, sidecar in vectors.items()
         }
 
     def check_segment(self, container: Container) -> Container:
@@ -234,8 +234,8 @@ class IndexFolder:
     def find_leftovers(self, manifest: GenerationFiles) -> list[Path]:
         """Segments and sidecars that the manifest does not name, and temporary files."""
         found = (path for pattern in _DATA_FILES for path in self.folder.glob(pattern))
-        kept = self.files_in_use(manifest)
-        return sorted(path for path in found if path.name not in kept)
+        used = self.files_in_use(manifest)
+        return sorted(path for path in found if path.name not in used)
 
     def remove_leftovers(self, manifest: GenerationFiles) -> None:
         """Remove leftover files. Readers keep what they have mapped."""
@@ -323,13 +323,13 @@ def find_vectors(
     """The container with a segment's vectors of the model with that digest: the segment itself, or a sidecar."""
     if model and segment.meta.get("model") == model:
         return segment
-    apart = vectors.get(model)
-    if apart is None or name not in apart.files:
+    sidecar = vectors.get(model)
+    if sidecar is None or name not in sidecar.files:
         return None
     from lurcher.storage.sidecar import KIND, VECTOR_GROUPS, check_sidecar
 
     try:
-        return check_sidecar(store.open_file(apart.files[name], KIND), segment, model, groups or VECTOR_GROUPS)
+        return check_sidecar(store.open_file(sidecar.files[name], KIND), segment, model, groups or VECTOR_GROUPS)
     except (CorruptIndex, OSError):
         return None  # it is made again with the next vectors
 

@@ -216,12 +216,12 @@ def encode_manifest(manifest: Manifest, stamps: Mapping[str, Stamp] | None = Non
     if manifest.settled:
         meta["settled"] = sorted(manifest.settled)
     if manifest.vectors:
-        meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
+        meta["vectors"] = {digest: sidecar.to_dict() for digest, sidecar in sorted(manifest.vectors.items())}
     if manifest.grammars:
         meta["grammars"] = {language: list(grammar) for language, grammar in sorted(manifest.grammars.items())}
-    kept = {name: list(stamps[name]) for name in sorted(_files_in_use(manifest)) if name in stamps} if stamps else {}
-    if kept:
-        meta["stamps"] = kept
+    entries = {name: list(stamps[name]) for name in sorted(_files_in_use(manifest)) if name in stamps} if stamps else {}
+    if entries:
+        meta["stamps"] = entries
     if manifest.signature is not None:
         meta["standing"] = _pack_signature(manifest.signature, sections)
     from lurcher.storage.container_writer import encode_container

@@ -56,7 +56,7 @@ class VectorSidecar:
 
 def sidecar_files(vectors: Mapping[str, VectorSidecar]) -> set[str]:
     """The names of all sidecars in use."""
-    return {name for apart in vectors.values() for name in apart.files.values()}
+    return {name for sidecar in vectors.values() for name in sidecar.files.values()}
 
 
 def parse_sidecars(found: Any) -> dict[str, VectorSidecar]:
