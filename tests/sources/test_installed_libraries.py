@@ -11,7 +11,7 @@ from lurcher.errors import UsageError
 from lurcher.sources.files import FilesSettings
 from lurcher.sources.packages import base as source
 from lurcher.sources.packages.base import Library, asked_for, find, list_library
-from tests.libraries.installed import PARSER, node, python, write
+from tests.corpora.libraries.installed import PARSER, node, python, write
 
 
 @pytest.fixture

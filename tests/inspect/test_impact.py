@@ -8,8 +8,8 @@ from lurcher.errors import QueryError
 from lurcher.inspect.answers import Basis, ImpactAnswer
 from lurcher.inspect.impact import impact
 from lurcher.types import IndexState
+from tests.inspect.trees import FILES
 from tests.small import snapshot_of
-from tests.survey.trees import FILES
 
 STANDING = Basis(IndexState(1, True, 0))
 

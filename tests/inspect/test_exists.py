@@ -11,8 +11,8 @@ from lurcher.inspect.exists import exists
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import IndexState
+from tests.inspect.trees import FILES
 from tests.small import snapshot_of
-from tests.survey.trees import FILES
 
 SNAPSHOT = snapshot_of(FILES)
 

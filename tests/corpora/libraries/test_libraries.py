@@ -13,7 +13,7 @@ from lurcher.engine import diagnose
 from lurcher.errors import UsageError
 from lurcher.storage.manifest import FOLDER_TAG
 from tests.conftest import Run, git
-from tests.libraries.installed import PARSER, node, python, write
+from tests.corpora.libraries.installed import PARSER, node, python, write
 from tests.surfaces.http.conftest import client_for
 
 OTHER = '''

@@ -12,8 +12,8 @@ from lurcher.inspect.answers import Basis, ContextAnswer
 from lurcher.inspect.context import context, head_of
 from lurcher.inspect.resolve_path import files_at
 from lurcher.types import IndexState
+from tests.inspect.trees import FILES
 from tests.small import snapshot_of
-from tests.survey.trees import FILES
 
 SNAPSHOT = snapshot_of(FILES)
 

@@ -9,8 +9,8 @@ from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineSymbol
 from lurcher.inspect.outline import check_kinds, outline
 from lurcher.inspect.resolve_path import files_at
 from lurcher.types import IndexState
+from tests.inspect.trees import FILES
 from tests.small import snapshot_of
-from tests.survey.trees import FILES
 
 
 def asked(path: str, *kinds: str) -> OutlineAnswer:
