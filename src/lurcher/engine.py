@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 
-from lurcher import config
 from lurcher.answer.page import add_notes
 from lurcher.corpora.base import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
@@ -20,7 +19,7 @@ from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.sources import LIBRARIES, choose_sources, installed_source
 from lurcher.query.validate import as_tuple, check_query, make_filter
 from lurcher.runtime.cache import Cache
-from lurcher.runtime.light import TYPE_CHECKING, replace
+from lurcher.runtime.light import TYPE_CHECKING, partial, replace
 from lurcher.sources.roots import find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 
@@ -56,12 +55,9 @@ class Engine:
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
-        self,
-        projects: Sequence[RootIndex],
-        prefixes: Mapping[int, tuple[str, ...] | None],
-        settings: Settings,
-        overrides: Mapping[str, Any] | None = None,
-    ) -> None:
+        self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None], settings: Settings,
+        overrides: Mapping[str, Any] | None = None
+    ) -> None:  # fmt: skip
         self.settings = settings
         self._overrides = overrides
         self._workspace = Workspace(projects, prefixes)
@@ -73,16 +69,10 @@ class Engine:
 
     @classmethod
     def open(
-        cls,
-        path: str | Path | Iterable[str | Path] = ".",
-        *,
-        root: str | Path | None = None,
-        index_dir: str | Path | None = None,
-        overrides: Mapping[str, Any] | None = None,
-        store: str | None = None,
-        project: str | Sequence[str] | None = None,
-        fallback: str | None = None,
-    ) -> Engine:
+        cls, path: str | Path | Iterable[str | Path] = ".", *, root: str | Path | None = None,
+        index_dir: str | Path | None = None, overrides: Mapping[str, Any] | None = None, store: str | None = None,
+        project: str | Sequence[str] | None = None, fallback: str | None = None
+    ) -> Engine:  # fmt: skip
         """An engine for `path`, or several.
 
         The index lives at the top of the repository that holds a path, or in the folder itself outside of git. `root` makes
@@ -184,41 +174,16 @@ class Engine:
     # -- search -----------------------------------------------------------------------------------------------------------
 
     def search(
-        self,
-        text: str,
-        *,
-        limit: int | None = None,
-        sources: Sequence[str] | None = None,
-        mode: str | None = None,
-        ranking: str | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-        fixed: bool = False,
-        case: str = "smart",
-        word: bool = False,
-        multiline: bool = False,
-        rerank: Sequence[str] | None = None,
-        fusion: str | None = None,
-        alpha: float | None = None,
-        mmr: float | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        author: str | None = None,
-        outcomes: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        libraries: Sequence[str] = (),
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-        views: Sequence[View] | None = None,
-        reasons: bool = True,
-        links: bool = True,
-    ) -> Answer:
+        self, text: str, *, limit: int | None = None, sources: Sequence[str] | None = None, mode: str | None = None,
+        ranking: str | None = None, languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = (),
+        budget: int | None = None, cursor: str | None = None, context: str | None = None, snippet_lines: int | None = None,
+        fixed: bool = False, case: str = "smart", word: bool = False, multiline: bool = False,
+        rerank: Sequence[str] | None = None, fusion: str | None = None, alpha: float | None = None,
+        mmr: float | None = None, since: str | None = None, until: str | None = None, author: str | None = None,
+        outcomes: Sequence[str] = (), tags: Sequence[str] = (), libraries: Sequence[str] = (), refresh: bool = True,
+        check: bool = True, progress: Progress = silent, views: Sequence[View] | None = None, reasons: bool = True,
+        links: bool = True
+    ) -> Answer:  # fmt: skip
         """The best answer to a question: hits in order, each with its reason.
 
         `sources` are any of code, history and notes, or `all`; without them the code is asked, or the notes where there is
@@ -279,30 +244,13 @@ class Engine:
         return add_notes(self._libraries.search(request), local)
 
     def history(
-        self,
-        text: str,
-        *,
-        limit: int | None = None,
-        mode: str | None = None,
-        ranking: str | None = None,
-        fusion: str | None = None,
-        alpha: float | None = None,
-        mmr: float | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        author: str | None = None,
-        outcomes: Sequence[str] = (),
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        rerank: Sequence[str] | None = None,
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-        refresh: bool = True,
-        progress: Progress = silent,
-    ) -> Answer:
+        self, text: str, *, limit: int | None = None, mode: str | None = None, ranking: str | None = None,
+        fusion: str | None = None, alpha: float | None = None, mmr: float | None = None, since: str | None = None,
+        until: str | None = None, author: str | None = None, outcomes: Sequence[str] = (), languages: Sequence[str] = (),
+        paths: Sequence[str] = (), excludes: Sequence[str] = (), rerank: Sequence[str] | None = None,
+        budget: int | None = None, cursor: str | None = None, context: str | None = None, snippet_lines: int | None = None,
+        refresh: bool = True, progress: Progress = silent
+    ) -> Answer:  # fmt: skip
         """The commits that answer a question best, each with what became of it.
 
         `since` and `until` take a date, an age such as 30d, or a tag. What is not indexed yet is read for at most
@@ -317,30 +265,13 @@ class Engine:
         )  # fmt: skip
 
     def notes(
-        self,
-        text: str,
-        *,
-        limit: int | None = None,
-        mode: str | None = None,
-        tags: Sequence[str] = (),
-        since: str | None = None,
-        until: str | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        rerank: Sequence[str] | None = None,
-        fusion: str | None = None,
-        alpha: float | None = None,
-        mmr: float | None = None,
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-        views: Sequence[View] | None = None,
-    ) -> Answer:
+        self, text: str, *, limit: int | None = None, mode: str | None = None, tags: Sequence[str] = (),
+        since: str | None = None, until: str | None = None, languages: Sequence[str] = (), paths: Sequence[str] = (),
+        excludes: Sequence[str] = (), rerank: Sequence[str] | None = None, fusion: str | None = None,
+        alpha: float | None = None, mmr: float | None = None, budget: int | None = None, cursor: str | None = None,
+        context: str | None = None, snippet_lines: int | None = None, refresh: bool = True, check: bool = True,
+        progress: Progress = silent, views: Sequence[View] | None = None
+    ) -> Answer:  # fmt: skip
         """The sections of notes that answer a question best, the best one of each note first.
 
         What stands in quotes must be found as it is. A note has to have all of `tags`, where `area` takes in `area/home`;
@@ -379,22 +310,11 @@ class Engine:
         return Inspection(self._services, self._local(question), progress, refresh=refresh, check=check)
 
     def related(
-        self,
-        path: str | Path,
-        line: int,
-        *,
-        limit: int | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> Answer:
+        self, path: str | Path, line: int, *, limit: int | None = None, languages: Sequence[str] = (),
+        paths: Sequence[str] = (), excludes: Sequence[str] = (), budget: int | None = None, cursor: str | None = None,
+        context: str | None = None, snippet_lines: int | None = None, refresh: bool = True, check: bool = True,
+        progress: Progress = silent
+    ) -> Answer:  # fmt: skip
         """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
         request = SearchRequest(
             "", limit=limit, languages=languages, paths=paths, excludes=excludes, budget=budget, cursor=cursor, context=context,
@@ -403,21 +323,10 @@ class Engine:
         return self._inspection("what is related to a line", progress).related(self._code, path, line, request)
 
     def why(
-        self,
-        path: str | Path,
-        text: str,
-        *,
-        line: int | None = None,
-        limit: int | None = None,
-        mode: str | None = None,
-        ranking: str | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> WhyAnswer:
+        self, path: str | Path, text: str, *, line: int | None = None, limit: int | None = None, mode: str | None = None,
+        ranking: str | None = None, languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = (),
+        refresh: bool = True, check: bool = True, progress: Progress = silent
+    ) -> WhyAnswer:  # fmt: skip
         """Why a file, or the unit around one of its lines, is or is not among the hits for a question."""
         request = SearchRequest(
             text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
@@ -426,40 +335,24 @@ class Engine:
         return self._inspection("why a file is among the hits", progress).why(self._code, path, line, request)
 
     def impact(
-        self,
-        path: str | Path,
-        *,
-        symbol: str | None = None,
-        hops: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> ImpactAnswer:
+        self, path: str | Path, *, symbol: str | None = None, hops: int | None = None, refresh: bool = True,
+        check: bool = True, progress: Progress = silent
+    ) -> ImpactAnswer:  # fmt: skip
         """What depends on a file, by hop; with `symbol` only what uses that name of it."""
         inspection = self._inspection("what depends on a file", progress, refresh=refresh, check=check)
         return inspection.impact(path, symbol, hops)
 
     def outline(
-        self,
-        path: str | Path = ".",
-        *,
-        kinds: Sequence[str] = (),
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> OutlineAnswer:
+        self, path: str | Path = ".", *, kinds: Sequence[str] = (), refresh: bool = True, check: bool = True,
+        progress: Progress = silent
+    ) -> OutlineAnswer:  # fmt: skip
         """The symbols of a file, nested, or of a folder, file by file."""
         return self._inspection("what a file defines", progress, refresh=refresh, check=check).outline(path, kinds)
 
     def context(
-        self,
-        path: str | Path = ".",
-        *,
-        budget: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> ContextAnswer:
+        self, path: str | Path = ".", *, budget: int | None = None, refresh: bool = True, check: bool = True,
+        progress: Progress = silent
+    ) -> ContextAnswer:  # fmt: skip
         """One package about a file or folder, within a budget of tokens."""
         return self._inspection("what to know of a file", progress, refresh=refresh, check=check).context(path, budget)
 
@@ -479,15 +372,9 @@ class Engine:
         return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
 
     def graph(
-        self,
-        path: str | Path,
-        *,
-        hops: int = 1,
-        most: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> GraphAnswer:
+        self, path: str | Path, *, hops: int = 1, most: int | None = None, refresh: bool = True, check: bool = True,
+        progress: Progress = silent
+    ) -> GraphAnswer:  # fmt: skip
         """A file among the files it imports and those that depend on it."""
         return self._inspection("how files are connected", progress, refresh=refresh, check=check).graph(path, hops, most)
 
@@ -503,14 +390,9 @@ class Engine:
         return self._inspection("what could be asked", progress, refresh=refresh, check=check).examples()
 
     def brief(
-        self,
-        target: str | Path,
-        *,
-        budget: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> BriefAnswer:
+        self, target: str | Path, *, budget: int | None = None, refresh: bool = True, check: bool = True,
+        progress: Progress = silent
+    ) -> BriefAnswer:  # fmt: skip
         """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
         inspection = self._inspection("what to know before an edit", progress, refresh=refresh, check=check)
         return inspection.brief(self._history, target, budget)
@@ -520,15 +402,9 @@ class Engine:
         return self._inspection("which commits wrote a file").line_ages(path)
 
     def explain(
-        self,
-        path: str | Path,
-        first: int | None = None,
-        last: int | None = None,
-        *,
-        limit: int | None = None,
-        outcome: OutcomeLookup | None = None,
-        related: RelatedLookup | None = None,
-    ) -> ExplainAnswer:
+        self, path: str | Path, first: int | None = None, last: int | None = None, *, limit: int | None = None,
+        outcome: OutcomeLookup | None = None, related: RelatedLookup | None = None
+    ) -> ExplainAnswer:  # fmt: skip
         """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index.
 
         Where the history is indexed, each is told with what became of it and with commits that seem to have to do with it.
@@ -630,14 +506,9 @@ class Engine:
         return self._libraries.status()
 
     def watch(
-        self,
-        tell: Callable[[Update | Notice], None],
-        *,
-        stop: Event | None = None,
-        rebuild: bool = False,
-        progress: Progress = silent,
-        pace: WatchIntervals | None = None,
-    ) -> None:
+        self, tell: Callable[[Update | Notice], None], *, stop: Event | None = None, rebuild: bool = False,
+        progress: Progress = silent, pace: WatchIntervals | None = None
+    ) -> None:  # fmt: skip
         """Keep the index up to date until `stop` is set: after each burst of changes it is updated, and `tell` is told.
 
         Questions may be asked meanwhile, from other threads too. What goes wrong on the way is told and tried again; it
@@ -654,16 +525,8 @@ class Engine:
             )
         for project in self._workspace.projects if rebuild else ():
             project.rebuild(progress)
-        watch_roots(self._workspace.projects, self._reopened, tell, stop or Event(), progress, pace or WatchIntervals())
-
-    def _reopened(self, project: RootIndex, anew: bool) -> RootIndex:
-        """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""
-        settings = config.load(project.root.path, self._overrides)
-        if settings == project.settings and not anew:
-            return project
-        other = RootIndex(project.root, settings, project.index_dir)
-        self._workspace.replace(project, other)
-        return other
+        reopen = partial(self._workspace.reopen, overrides=self._overrides)
+        watch_roots(self._workspace.projects, reopen, tell, stop or Event(), progress, pace or WatchIntervals())
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
         """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""

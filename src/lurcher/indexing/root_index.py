@@ -43,8 +43,7 @@ from lurcher.vectors import select_model
 from lurcher.vectors.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
 
@@ -602,21 +601,3 @@ def is_allowed(settings: Settings, name: str) -> bool:
 
     user_setting(settings, f"index.{name}")
     return True
-
-
-def monitor_trees(indexes: Sequence[RootIndex]) -> AbstractContextManager[None]:
-    """Within this context, trees that can be watched are not checked for every query."""
-    from contextlib import ExitStack, contextmanager, suppress
-
-    from lurcher.indexing.inotify import InotifyMonitor
-
-    @contextmanager
-    def monitored() -> Iterator[None]:
-        with ExitStack() as stack:
-            for index in indexes:
-                with suppress(OSError):
-                    index.monitor = InotifyMonitor(index.root.path)
-                    stack.callback(index.monitor.close)
-            yield
-
-    return monitored()

@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -506,3 +507,16 @@ class Burst:
             return True
         except OSError:
             return False
+
+
+@contextmanager
+def monitor_trees(indexes: Sequence[RootIndex]) -> Iterator[None]:
+    """Within this context, trees that inotify can watch are not checked for every query."""
+    from lurcher.indexing.inotify import InotifyMonitor
+
+    with ExitStack() as stack:
+        for index in indexes:
+            with suppress(OSError):
+                index.monitor = InotifyMonitor(index.root.path)
+                stack.callback(index.monitor.close)
+        yield

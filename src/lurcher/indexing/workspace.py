@@ -49,6 +49,15 @@ class Workspace:
             project.close()
         self.forget()
 
+    def reopen(self, index: RootIndex, force: bool, *, overrides: Mapping[str, Any] | None = None) -> RootIndex:
+        """The index of a root with its settings as they are now: the same object if they have not changed, unless `force`."""
+        settings = config.load(index.root.path, overrides)
+        if settings == index.settings and not force:
+            return index
+        other = RootIndex(index.root, settings, index.index_dir)
+        self.replace(index, other)
+        return other
+
     def replace(self, old: RootIndex, new: RootIndex) -> None:
         self.projects[self.projects.index(old)] = new
         self.forget()

@@ -50,7 +50,7 @@ def run(engine: Engine, parsed: Namespace) -> None:
         if missing.name and missing.name.split(".")[0] == "lurcher":
             raise
         raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
-    from lurcher.indexing.root_index import monitor_trees
+    from lurcher.indexing.watcher import monitor_trees
     from lurcher.surfaces.cli.search_cmd import overrides_of
     from lurcher.surfaces.http.service import Service
 
