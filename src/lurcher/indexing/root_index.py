@@ -61,9 +61,7 @@ _LONG_UPDATE_SECONDS = 0.5
 class RootIndex:
     """The index of one root. Thread-safe: one lock around its life cycle; views are immutable."""
 
-    def __init__(
-        self, root: Root, settings: Settings, index_dir: Path | None = None, model: Model | None = None
-    ) -> None:
+    def __init__(self, root: Root, settings: Settings, index_dir: Path | None = None, model: Model | None = None) -> None:
         self.root = root
         self.settings = settings
         self.model = select_model(settings, root.place) if model is None else model
@@ -588,16 +586,14 @@ class RootIndex:
 
 def listing_settings(settings: Settings) -> FilesSettings:
     index = settings.index
-    return FilesSettings(
-        index.max_file_bytes, index.follow_symlinks, index.submodules, secrets=is_allowed(settings, "secrets")
-    )
+    secrets = is_allowed(settings, "secrets")
+    return FilesSettings(index.max_file_bytes, index.follow_symlinks, index.submodules, secrets=secrets)
 
 
 def is_allowed(settings: Settings, name: str) -> bool:
     """Whether `index.<name>`, which relaxes a protection, is on. Only the user's own settings may turn it on."""
-    if not getattr(settings.index, name):
-        return False
-    from lurcher.config.trust import user_setting
+    if getattr(settings.index, name):
+        from lurcher.config.trust import user_setting
 
-    user_setting(settings, f"index.{name}")
-    return True
+        return bool(user_setting(settings, f"index.{name}"))
+    return False
