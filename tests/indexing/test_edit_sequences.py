@@ -67,7 +67,9 @@ def test_words_that_are_gone_do_not_crowd_out_others(root: Path, tmp_path: Path,
 
 
 @pytest.mark.usefixtures("never_merged")
-@pytest.mark.parametrize("limits", [{"_MOST": 2}, {"_MOST_HOLDERS": 1, "_MOST": 1}, {"_MOST_SCANNED": 2}], ids=str)
+@pytest.mark.parametrize(
+    "limits", [{"_MAX_DEFINITIONS": 2}, {"_MAX_CONTAINERS": 1, "_MAX_DEFINITIONS": 1}, {"_MAX_SCANNED_UNITS": 2}], ids=str
+)
 def test_a_limit_takes_the_first_by_path_whichever_segment_holds_them(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
 ) -> None:
