@@ -17,6 +17,8 @@ from tests.indexing.processes import alive, intact, running
 # The command line with its children; says which ways of starting one were taken.
 COMMAND_LINE = """
 import os, sys
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"  # as the program does: a process with a pool of threads cannot be forked
 from lurcher.indexing import workers as worker, writer
 writer.SHARD_BYTES = 2_000
 writer.PARALLEL_BYTES = 0
