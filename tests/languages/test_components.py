@@ -128,3 +128,12 @@ def test_markup_that_never_ends_takes_no_time(piece: bytes) -> None:
     begun = time.process_time()
     parse(piece * (900_000 // len(piece)), "vue")
     assert time.process_time() - begun < 20
+
+
+def test_scripts_on_one_line_are_cut_once() -> None:
+    text = b"<script>const a = 1</script> <script>const b = 2</script>\n<p>text</p>\n<script>const c = 3</script>"
+    parsed = parse(text, "svelte", 40)
+    spans = [(span.start_byte, span.end_byte) for span in parsed.chunks]
+    assert spans[0][0] == 0 and spans[-1][1] == len(text)
+    assert all(first < last for first, last in spans)
+    assert [last for _, last in spans[:-1]] == [first for first, _ in spans[1:]]

@@ -43,6 +43,8 @@ def parse_scripts(text: bytes, language: Language, target: int, parse: Parse) ->
         imports += [entry._replace(line=entry.line + above) for entry in found.imports]
         gave_up, reached = gave_up or found.gave_up, closing
     cuts += [reached + span.start_byte for span in chunk_lines(text[reached:], target)]
+    # Two scripts on one line cut the same place twice, or out of order.
+    cuts = sorted({cut for cut in cuts if cut < len(text)})
     return ParsedFile(
         language.name, ruler.spans(cuts), tuple(definitions), tuple(comments), tuple(imports), gave_up=gave_up
     )
