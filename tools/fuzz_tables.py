@@ -164,7 +164,7 @@ class Tables:
         whole = dict.fromkeys(folders)
         for _ in range(self.random.choice((1, 1, 3))):
             try:
-                look = self.fuzz.refusable(self.kernel.prefetch_check, *common, "\0".join(folders).encode(), marks)
+                look = self.fuzz.refusable(self.kernel.begin_look, *common, "\0".join(folders).encode(), marks)
                 if look is not None and self.random.random() < 0.7:
                     self.fuzz.refusable(self.kernel.end_look, look)
                     self.fuzz.refusable(self.kernel.end_look, look)
