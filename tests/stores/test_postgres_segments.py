@@ -228,5 +228,3 @@ def test_centres_are_the_same_for_the_same_vectors() -> None:
     first, second = cells.find_centres(sample, 10), cells.find_centres(sample.copy(), 10)
     assert first.shape == (10, DIMS) and (first == second).all() and np.allclose(np.linalg.norm(first, axis=1), 1)
     assert cells.cell_count(100) == 1 and cells.cell_count(10**9) == cells.MAX_CELLS
-    assert cells.probe_count(100, 0.01) == cells.MIN_PROBES
-    assert cells.probe_count(4, 0.01) == 4 and cells.probe_count(1000, 0.05) == 50

@@ -215,8 +215,7 @@ def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
         coverage["code"] = round(files / (files + waiting), 4)
     return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale, coverage)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# From the paths of a question to the projects that hold its answer: their roots, their settings, where their indexes are.
+# -- opening: from paths to roots, their settings and their indexes --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -280,8 +279,7 @@ def _inside(path: Path, root: Path) -> str:
         raise UsageError(f"{path} is not inside of {root}", "name a path below the root") from None
     return "" if relative == "." else relative
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Roots that lie in one another: a file that one of them lists anyway is not there twice.
+# -- roots inside of roots -----------------------------------------------------------------------------------------------
 
 
 def outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:

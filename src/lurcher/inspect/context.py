@@ -162,8 +162,7 @@ def _taken(names: Sequence[str]) -> str:
     more = f", … {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"  {', '.join(names[:_MOST_NAMES])}{more}"
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One page out of sections of lines, within a budget of tokens.
+# -- one page of sections, within a token budget --------------------------------------------------------------------------
 
 
 _FURTHER = "… {} more"
@@ -211,8 +210,7 @@ def _text(head: str, written: Mapping[str, Sequence[str]], taken: dict[str, int]
                 parts.append(_FURTHER.format(len(entries) - taken[name]) + "\n")
     return "".join(parts)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a file says of itself at its beginning: a documentation string, a comment, or the first paragraph of a page.
+# -- the head of a file: its docstring, first comment or first paragraph ---------------------------------------------------
 
 
 _MOST = 400

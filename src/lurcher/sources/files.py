@@ -1,4 +1,4 @@
-"""What a listing is made of, and which names are left out of it unless asked for."""
+"""What a listing of a tree is made of, and which file names are left out by default."""
 
 from __future__ import annotations
 
@@ -121,10 +121,6 @@ def name_reason(name: str, extension: str) -> str | None:
     if extension in SHRINKABLE_EXTENSIONS and name[: -len(extension)].endswith(_SHRUNK):
         return "minified-name"
     return None
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The files of a tree: asked from git in a work tree, walked elsewhere.
-
 
 def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what decides about a listing besides the tree: settings, environment, and what the user may read."""

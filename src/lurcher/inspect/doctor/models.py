@@ -1,4 +1,4 @@
-"""The second look: whether the model is there, and which chat models a configured server has."""
+"""Checks rerankers and services: whether a model is there, which models a server has, whether each service answers."""
 
 from __future__ import annotations
 
@@ -62,10 +62,6 @@ def _judge(project: RootIndex) -> Iterator[Finding]:
         yield Finding("llm", NOTE, listed, "load a chat model there")
     else:
         yield Finding("llm", OK, listed)
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The services that are set: whether each answers, and as what.
-
 
 _CHECKS = {"embedding": "model", "reranker": "cross", "judge": "llm"}
 """The checks that ask such a service for more; where it does not answer, what it was asked here is all there is to say."""

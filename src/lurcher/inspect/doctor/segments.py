@@ -142,8 +142,7 @@ def _mend(project: RootIndex, name: str) -> str:
         regular = True
     return rebuild if regular else f"remove {path}, then {rebuild}"
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One segment, looked at as closely as can be: what a query takes on trust once the checksums hold is checked as well.
+# -- one segment: also what a query trusts once the checksums are right ---------------------------------------------------
 
 
 _TERMS = 20_000

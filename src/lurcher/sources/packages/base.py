@@ -156,8 +156,7 @@ def _below(sieve: Sieve) -> Iterator[list[str]]:
         seen += len(files)
         yield files
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Reads the small files in which packages tell of themselves; a broken one says nothing.
+# -- metadata files of packages; a broken one counts as absent -----------------------------------------------------------
 
 
 _MOST = 32_000_000

@@ -280,11 +280,6 @@ def nearest_cells(vectors: NDArray[np.float32], found: NDArray[np.float32]) -> N
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def probe_count(cells: int, share: float) -> int:
-    """How many cells a query searches."""
-    return min(cells, max(MIN_PROBES, round(cells * share)))
-
-
 def hnsw_statement(dims: int) -> sql.Composed:
     return sql.SQL(
         "CREATE INDEX IF NOT EXISTS {name} ON vectors USING hnsw ((dense::halfvec({dims})) halfvec_ip_ops) WHERE dims = {dims}"

@@ -133,8 +133,9 @@ def _history_line(entry: dict[str, Any]) -> str:
         return "none yet (lurcher index --history)"
     moved = "" if entry["fresh"] else ", HEAD has moved since"
     shallow = " of a shallow clone" if entry["shallow"] else ""
-    counts = f"{entry['commits']:,} of {format_count(entry['total'], 'commit')}{shallow}, {format_count(entry['hunks'], 'hunk')}"  # noqa: E501
-    return f"{counts}, {_size(entry['bytes'])} in {format_count(len(entry['segments']), 'segment')}{moved}"
+    commits = f"{entry['commits']:,} of {format_count(entry['total'], 'commit')}{shallow}"
+    hunks = format_count(entry["hunks"], "hunk")
+    return f"{commits}, {hunks}, {_size(entry['bytes'])} in {format_count(len(entry['segments']), 'segment')}{moved}"
 
 
 _LISTED = {"git": "git", "walk": "a walk"}

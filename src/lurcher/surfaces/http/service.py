@@ -274,7 +274,10 @@ class Service:
     ) -> bytes:
         endpoint, values = question.endpoint, question.values
         stop = threading.Event()
-        encode = lambda: _encode(self._answer(endpoint, values, look), question.wording)  # noqa: E731
+
+        def encode() -> tuple[bytes, bool]:
+            return _encode(self._answer(endpoint, values, look), question.wording)
+
         work = partial(run_cancellable, encode, stop, self._seconds)
         self._stops.add(stop)
         try:
