@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.config.schema import LexicalSettings, NoiseSettings
 from lurcher.errors import ServerError
-from lurcher.ranking.evidence.noise import DATA, SETUP, VENDORED
+from lurcher.ranking.noise import DATA, SETUP, VENDORED
 from lurcher.sources import roles
 from lurcher.stores.base import Head, Sparse, StoredFile
 from lurcher.stores.codec import SPARSE_MASK, hash_term
