@@ -9,7 +9,7 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
+from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import classic, cosine, default, evidence
 from lurcher.ranking.context import Context, Ranking
 from lurcher.ranking.evidence import DENSE_ALONE, _average_nearest_units, _find_largest, score_dense

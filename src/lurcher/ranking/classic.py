@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.literal import LiteralMatches
-from lurcher.query.intent import SYMBOL, split_qualified_name
+from lurcher.query.plan import SYMBOL, split_qualified_name
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys, weigh_installed_lanes
 from lurcher.ranking.fusion import fuse_ranks
 from lurcher.ranking.noise import explain_noise, noise_factors
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.storage.numbering import order_units
 from lurcher.storage.snapshot import Snapshot

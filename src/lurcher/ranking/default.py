@@ -9,8 +9,7 @@ of the same files come after the first unit of every file.
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.query.plan import Plan
+from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL, Plan
 from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
     score_content,
@@ -23,8 +22,7 @@ from lurcher.ranking.evidence import (
     score_types,
 )  # fmt: skip
 from lurcher.ranking.noise import explain_noise, noise_factors
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.numbering import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot

@@ -9,11 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.expand import Group
-from lurcher.query.intent import split_qualified_name
+from lurcher.query.plan import Group, split_qualified_name
 from lurcher.ranking.context import Context
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, lru_cache
 from lurcher.storage.numbering import FileScores, top_files
 from lurcher.storage.postings import SUM_BUFFER, PostingSum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.sources import roles
 from lurcher.types import StageWhy

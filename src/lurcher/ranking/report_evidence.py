@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lurcher.lanes.symbol import find_definitions
 from lurcher.ranking.context import Context
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.storage.numbering import order_by_path
 from lurcher.terms.split import compound, name_of

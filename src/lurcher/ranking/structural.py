@@ -7,7 +7,7 @@ from lurcher.lanes.structural import StructuralMatches
 from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.ranking.noise import explain_noise, noise_factors
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from lurcher.runtime.cache import Cache
+    from lurcher.runtime.process import Cache
 
 NEUTRAL = 0.5
 _SCALE = 10_000

@@ -10,8 +10,7 @@ from lurcher.config import Settings
 from lurcher.errors import LurcherError
 from lurcher.lanes.dense import find_direction
 from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
-from lurcher.query.intent import REPORT, SYMBOL, split_qualified_name
-from lurcher.query.plan import Plan
+from lurcher.query.plan import REPORT, SYMBOL, Plan, split_qualified_name
 from lurcher.stores.base import Sparse
 from lurcher.stores.snapshot import MergedVocabulary
 from lurcher.stores.sparse import sparse_vector

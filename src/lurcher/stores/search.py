@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
-from lurcher.query.filters import matches_glob
-from lurcher.query.intent import split_qualified_name
-from lurcher.query.plan import Plan, make_plan
+from lurcher.query.plan import Plan, make_plan, split_qualified_name
+from lurcher.query.validate import matches_glob
 from lurcher.storage.segment import FORMAT as TABLES
 from lurcher.stores.assemble import AssembledSegment
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
