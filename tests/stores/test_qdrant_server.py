@@ -111,7 +111,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path, monkeypatch):
     try:
         url = server.url.replace("qdrant://", "qdrants://")
         with pytest.raises(StoreError, match="certificate"):
-            store_at(url, settings(seconds=0.2)).head("p")
+            store_at(url, settings(seconds=5)).head("p")
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         written(url, settings())
     finally:
