@@ -14,9 +14,9 @@ import pytest
 
 from lurcher.engine import Engine, diagnose
 from lurcher.indexing.root_index import RootIndex
-from lurcher.inspect.doctor import folder, installation
-from lurcher.inspect.doctor import segments as content
+from lurcher.inspect.doctor import checks
 from lurcher.inspect.doctor.checks import PROBLEM, Finding
+from lurcher.inspect.doctor.index_files import check_folder, check_index
 from lurcher.storage import manifest as manifests
 from tests.conftest import run_lurcher
 from tests.indexing.conftest import in_two_segments, index_files, opened, write
@@ -49,7 +49,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 def problems(project: RootIndex) -> list[Finding]:
     """What is wrong with the index folder and what is in it."""
-    found = [*folder.examine(project), *content.examine(project, silent, quick=False)]
+    found = [*check_folder(project), *check_index(project, silent, quick=False)]
     return [finding for finding in found if finding.state == PROBLEM]
 
 
@@ -341,7 +341,7 @@ def test_a_folder_that_cannot_be_written_is_a_problem(indexed: Path, without_pri
 
 def test_too_little_room_is_a_problem(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(indexed)
-    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: usage._replace(free=10))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=10))
     (finding,) = problems(project_of(indexed))
     assert "too few to make the index" in finding.message
 
@@ -350,7 +350,7 @@ def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(indexed: Pa
     def packages() -> Any:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(installation, "packages", packages)
+    monkeypatch.setattr(checks, "check_packages", packages)
     found = list(diagnose(indexed))
     assert [finding.message for finding in found if finding.state == PROBLEM] == [
         "the check itself failed: ZeroDivisionError: oh"
@@ -359,15 +359,15 @@ def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(indexed: Pa
 
 
 def test_a_missing_grammar_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = installation.load_capsule
+    original = checks.load_capsule
 
     def without(module: str, function: str) -> Any:
         if module in ("tree_sitter_lua", "tree_sitter_ocaml"):
             raise ImportError(f"No module named '{module}'")
         return original(module, function)
 
-    monkeypatch.setattr(installation, "load_capsule", without)
-    bad, good, note = installation.grammars()
+    monkeypatch.setattr(checks, "load_capsule", without)
+    bad, good, note = checks.check_grammars()
     assert (bad.state, bad.hint) == (PROBLEM, "run: pip install tree-sitter-lua")
     assert "26 languages" in good.message
     assert (note.state, note.hint) == ("note", "run: pip install 'lurcher[languages]'")
@@ -384,8 +384,8 @@ def test_an_index_that_is_rewritten_meanwhile_is_looked_at_again(indexed: Path, 
             opened(indexed).index(rebuild=True)
             yield Finding("index", PROBLEM, "a segment is missing")
 
-    monkeypatch.setattr(content, "_examine", examine)
-    assert list(content.examine(project, silent, quick=False)) == []
+    monkeypatch.setattr("lurcher.inspect.doctor.index_files._check_generation", examine)
+    assert list(check_index(project, silent, quick=False)) == []
     assert len(rounds) == 2
 
 

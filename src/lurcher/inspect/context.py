@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
 
 from lurcher.answer.budget import count_tokens
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
-from lurcher.inspect.answers import Basis, ContextAnswer, OutlineSymbol, Section
-from lurcher.inspect.outline import nested
+from lurcher.inspect import Basis, plain_fields
+from lurcher.inspect.outline import OutlineSymbol, nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
@@ -34,6 +36,40 @@ _MOST_NAMES = 8
 _ENTRIES = TYPE_KINDS | FUNCTION_KINDS
 _ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED
 """Files that come after the others, which come by how many imports lead to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a package: its entries as lines of text, and how many more there are."""
+
+    name: str
+    entries: tuple[str, ...]
+    left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAnswer:
+    """What is worth knowing of a file or folder before one works on it, within a budget of tokens."""
+
+    path: str
+    budget: int
+    tokens: int
+    files: int
+    lines: int
+    languages: dict[str, int]
+    """Language to its number of files."""
+    sections: tuple[Section, ...]
+    text: str
+    """The whole package, ready to be put into a prompt; `tokens` is what it costs."""
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        out = plain_fields(self)
+        del out["standing"]
+        return {**out, "sections": [section.to_dict() for section in self.sections], **self.standing.to_dict()}
 
 
 def context(

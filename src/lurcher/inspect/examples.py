@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.indexing.note_files import PARSED, is_note
-from lurcher.inspect.answers import Basis
+from lurcher.inspect import Basis
 from lurcher.runtime.arrays import np
 from lurcher.sources.git import command
 from lurcher.sources.roles import TEST, VENDORED

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError
 from lurcher.indexing.coverage import combine_unread, find_unread, unread_note
-from lurcher.inspect.answers import Basis, ExistsAnswer
+from lurcher.inspect import Basis, plain_fields
 from lurcher.storage.bloom import hash_text, may_contain
 from lurcher.storage.manifest import UNREADABLE, WAITING
 from lurcher.storage.segment import UNIT_FIELDS
@@ -25,6 +25,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_CHARACTERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ExistsAnswer:
+    """Whether a text occurs. Without `certain`, a yes is probable, and a no holds for the files that were read."""
+
+    pattern: str
+    exists: bool
+    certain: bool
+    path: str | None
+    """Where it was found, if it was looked for."""
+    line: int | None
+    standing: Basis
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+        if self.exists:
+            return "yes" if self.certain else "probably"
+        return "no" if self.certain else "no, as far as files were read"
+
+    def to_dict(self) -> dict[str, Any]:
+        out = plain_fields(self)
+        del out["standing"]
+        return {**out, **self.standing.to_dict()}
 
 
 def exists(

@@ -1,16 +1,20 @@
-"""Questions about files and folders of a workspace, answered from the current generation of its index."""
+"""Questions about files and folders of a workspace, answered from the current generation of its index.
+
+What the indexes of a root hold, those of its code and of its history.
+"""
 
 from __future__ import annotations
 
 import os
 import posixpath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.base import SearchRequest
+from lurcher.corpora.history.index import history_status
 from lurcher.errors import PathError, QueryError, UsageError
+from lurcher.indexing.status import index_status
 from lurcher.indexing.workspace import state_of
-from lurcher.inspect.answers import Basis
-from lurcher.inspect.resolve_path import file_at, file_or_symbol, files_at, unit_at
+from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.filters import filter_files
 from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import replace
@@ -23,18 +27,21 @@ if TYPE_CHECKING:
     from lurcher.corpora.base import Services
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
-    from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
+    from lurcher.indexing.root_index import RootIndex
     from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.context import ContextAnswer
     from lurcher.inspect.examples import Examples
-    from lurcher.inspect.explain import ExplainAnswer, OutcomeLookup, RelatedLookup
-    from lurcher.inspect.file_view import FileAnswer, GraphAnswer
-    from lurcher.inspect.line_ages import LineAgesAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
+    from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
+    from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.query.plan import Plan
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Answer, Degraded, Progress
 
     Result = TypeVar("Result")
+
 
 HOPS = 2
 """How many imports away `impact` looks unless a number is given, as far as the classic ranking's import proximity."""
@@ -105,7 +112,7 @@ class Inspection:
         )
 
     def graph(self, path: str | Path, hops: int, most: int | None) -> GraphAnswer:
-        from lurcher.inspect.file_view import MOST_NODES, neighbourhood
+        from lurcher.inspect.impact import MOST_NODES, neighbourhood
 
         _check_hops(hops)
         names = self._workspace.candidate_paths(path)
@@ -126,7 +133,7 @@ class Inspection:
         return self._answer(work)
 
     def file(self, path: str | Path) -> FileAnswer:
-        from lurcher.inspect.file_view import whole
+        from lurcher.inspect.outline import whole
 
         names = self._workspace.candidate_paths(path)
         return self._answer(lambda snapshot, basis: whole(snapshot, self._file(snapshot, names), basis))
@@ -204,7 +211,7 @@ class Inspection:
         return self._answer(work)
 
     def line_ages(self, path: str | Path) -> LineAgesAnswer:
-        from lurcher.inspect.line_ages import line_ages
+        from lurcher.inspect.explain import line_ages
 
         names = self._workspace.candidate_paths(path)
 
@@ -244,3 +251,14 @@ class Inspection:
 def _check_hops(hops: int) -> None:
     if hops < 1:
         raise QueryError(f"hops are {hops}", "use 1 or more")
+
+
+_FIRST = ("root", "index", "exists", "lock", "kernel")
+"""Fields that come before the history."""
+
+
+def status_of(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
+    """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
+    history = history_status(project)
+    code = index_status(project, skipped=skipped)
+    return {**{name: code[name] for name in _FIRST}, **({} if history is None else {"history": history}), **code}

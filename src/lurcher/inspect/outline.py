@@ -3,16 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from lurcher.errors import FilterError
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
-from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineFile, OutlineSymbol
+from lurcher.inspect import Basis, plain_fields
 from lurcher.storage.segment import KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
 
 _DEEPEST = 50
 """Containers around a symbol beyond which it is shown by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineSymbol:
+    """A definition with those inside of it."""
+
+    name: str
+    qualified: str
+    kind: str
+    signature: str
+    start_line: int
+    end_line: int
+    exported: bool
+    children: tuple[OutlineSymbol, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**plain_fields(self), "children": [child.to_dict() for child in self.children]}
+
+    def __len__(self) -> int:
+        return 1 + sum(map(len, self.children))
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineFile:
+    path: str
+    language: str
+    lines: int
+    symbols: tuple[OutlineSymbol, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**plain_fields(self), "symbols": [symbol.to_dict() for symbol in self.symbols]}
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineAnswer:
+    """The symbols of a file, or of each file of a folder that has some, by path."""
+
+    path: str
+    kinds: tuple[str, ...]
+    files: tuple[OutlineFile, ...]
+    standing: Basis
+
+    @property
+    def total(self) -> int:
+        return sum(len(symbol) for file in self.files for symbol in file.symbols)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "kinds": list(self.kinds),
+            "files": [file.to_dict() for file in self.files],
+            "total": self.total,
+            **self.standing.to_dict(),
+        }
 
 
 def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -75,3 +131,24 @@ def _symbol(item: Definition, children: tuple[OutlineSymbol, ...] = ()) -> Outli
     return OutlineSymbol(
         item.name, item.qualified, item.kind, item.signature, item.start_line, item.end_line, item.exported, children
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """A file's text as it was indexed: decoded, and only of files that are in the index."""
+
+    path: str
+    language: str
+    lines: int
+    text: str
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path, "language": self.language, "lines": self.lines, "text": self.text, **self.standing.to_dict(),
+        }  # fmt: skip
+
+
+def whole(snapshot: Snapshot, file: int, standing: Basis) -> FileAnswer:
+    text = snapshot.file_text(file).decode("utf-8", "replace")
+    return FileAnswer(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), text, standing)

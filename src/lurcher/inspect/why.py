@@ -9,8 +9,7 @@ from typing import Any
 
 from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
-from lurcher.inspect.answers import Basis
-from lurcher.inspect.resolve_path import file_at, unit_at
+from lurcher.inspect import Basis, file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.expand import Group
 from lurcher.query.intent import REPORT

@@ -6,13 +6,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from lurcher.errors import UsageError
-from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
-from lurcher.inspect.why import Place, WhyAnswer
 from lurcher.runtime.terminal import format_count, printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
+
+if TYPE_CHECKING:
+    from lurcher.inspect.context import ContextAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.impact import Dependent, ImpactAnswer
+    from lurcher.inspect.outline import OutlineAnswer, OutlineSymbol
+    from lurcher.inspect.why import Place, WhyAnswer
 
 _MOST_NAMES = 8
 _SURE = 0.995

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.answer import budget as tokens
-from lurcher.inspect.answers import (
-    ContextAnswer,
-    Dependent,
-    ExistsAnswer,
-    ImpactAnswer,
-    OutlineAnswer,
-    OutlineFile,
-    OutlineSymbol,
-)
-from lurcher.inspect.explain import ExplainAnswer, Writer
 from lurcher.runtime.terminal import format_count
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.mcp.arguments import WORDING
 from lurcher.types import Answer, Degraded, Hit, IndexState
+
+if TYPE_CHECKING:
+    from lurcher.inspect.context import ContextAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer, Writer
+    from lurcher.inspect.impact import Dependent, ImpactAnswer
+    from lurcher.inspect.outline import OutlineAnswer, OutlineFile, OutlineSymbol
 
 BUDGET: int = p.BUDGET.on(p.MCP).default
 """Tokens of a text, unless more or fewer are asked for."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.answer.page import add_notes
 from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
-from lurcher.inspect.answers import ContextAnswer
 from lurcher.query.sources import ALL, LIBRARIES, SOURCES
 from lurcher.server.session import Session
 from lurcher.surfaces.mcp import answers, schemas
@@ -19,6 +18,9 @@ from lurcher.surfaces.mcp.answers import ToolResult
 from lurcher.surfaces.mcp.arguments import ARGUMENTS
 from lurcher.surfaces.parameters import Parameter
 from lurcher.types import Answer, Degraded, Progress
+
+if TYPE_CHECKING:
+    from lurcher.inspect.context import ContextAnswer
 
 
 @dataclass(frozen=True, slots=True)

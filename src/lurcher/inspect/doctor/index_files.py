@@ -1,9 +1,18 @@
-"""The index itself: every byte of every file in it, whether its tables lead somewhere, and whether they say the same."""
+"""The index folder: whether it is ours, can be written and locked, and what lies in it that nobody needs.
+
+The index itself: every byte of every file in it, whether its tables lead somewhere, and whether they say the same.
+
+The history index: every byte of it, and whether its tables lead somewhere.
+
+The indexes of installed libraries: whether each can be read, and is of the version that is there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shlex
+import shutil
 import stat
 import zlib
 from collections.abc import Iterator, Mapping
@@ -11,18 +20,22 @@ from itertools import pairwise
 from pathlib import Path
 
 from lurcher.chunking.notebook import NOTEBOOK
+from lurcher.corpora.history.index import HistoryIndex
+from lurcher.corpora.libraries import libraries_of
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.indexing.root_index import RootIndex
-from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
+from lurcher.indexing.status import folder_bytes
+from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages.installed import outdated
 from lurcher.runtime.terminal import format_count
+from lurcher.storage import lock
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container
-from lurcher.storage.folder import live_rows_by_segment
+from lurcher.storage.folder import TAG_TEXT, live_rows_by_segment
 from lurcher.storage.imports import read_imports
-from lurcher.storage.manifest import NAME, FileRow, Manifest
+from lurcher.storage.manifest import FOLDER_TAG, NAME, FileRow, Manifest
 from lurcher.storage.postings import broken_postings, open_lists, read_lists
 from lurcher.storage.segment import FAMILIES, check_segment, count_owners, read_definitions, read_files, read_units
 from lurcher.storage.segment_reader import Segment
@@ -31,14 +44,112 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.vectors import read_vectors
 from lurcher.types import Progress
 
+_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", lock.NAME, "history", "libraries"})
+_ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
+
+
+def check_folder(project: RootIndex) -> Iterator[Finding]:
+    folder, root = project.store.folder, project.root.path
+    if not os.path.lexists(folder):
+        yield Finding("folder", NOTE, f"no index yet: {folder} will be made", run_hint("lurcher index", root))
+        return
+    if not folder.is_dir():
+        yield Finding("folder", PROBLEM, f"{folder} is not a folder", f"remove it: rm {shlex.quote(str(folder))}")
+        return
+    names = sorted(os.listdir(folder))
+    findings = [*_marks(folder, root, names), *_room(folder), *_lock(folder), *_rest(folder, root, names)]
+    yield from findings
+    if not any(finding.state == PROBLEM for finding in findings):
+        yield Finding("folder", OK, f"{folder} is ours and can be written")
+
+
+def _marks(folder: Path, root: Path, names: list[str]) -> Iterator[Finding]:
+    start_anew = f"rm -r {shlex.quote(str(folder))}, then {run_hint('lurcher index', root)}"
+    if names and FOLDER_TAG not in names:
+        yield Finding(
+            "folder", PROBLEM, f"{folder} has no {FOLDER_TAG}: it is not ours, or damaged", f"if it is ours: {start_anew}"
+        )
+    elif names and _content(folder / FOLDER_TAG) != TAG_TEXT:
+        yield Finding("folder", PROBLEM, f"{FOLDER_TAG} is damaged", start_anew)
+    if FOLDER_TAG in names and ".gitignore" not in names:
+        mend = run_hint("lurcher index --rebuild", root)
+        yield Finding("folder", PROBLEM, ".gitignore is missing: git will show the index", mend)
+    elif ".gitignore" in names and "*" not in _content(folder / ".gitignore").split("\n"):
+        mend = f"rm -r {shlex.quote(str(folder / '.gitignore'))}, then {run_hint('lurcher index --rebuild', root)}"
+        yield Finding("folder", PROBLEM, ".gitignore is damaged: git will show the index", mend)
+
+
+def _content(path: Path) -> str:
+    """The text of a small file; nothing where there is something else."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return ""
+        with path.open("rb") as handle:
+            return handle.read(10_000).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _room(folder: Path) -> Iterator[Finding]:
+    if not os.access(folder, os.W_OK | os.X_OK) or os.statvfs(folder).f_flag & os.ST_RDONLY:
+        yield Finding("folder", PROBLEM, f"{folder} cannot be written", f"check its permissions, or {_ELSEWHERE}")
+        return
+    size, free = folder_bytes(folder), shutil.disk_usage(folder).free
+    if free < size:
+        message = f"{free / 1e6:,.0f} MB are free, too few to make the index of {size / 1e6:,.0f} MB anew"
+        yield Finding("folder", PROBLEM, message, f"make room, or {_ELSEWHERE}")
+
+
+def _lock(folder: Path) -> Iterator[Finding]:
+    path = folder / lock.NAME
+    if not os.path.lexists(path):
+        return
+    if not stat.S_ISREG(path.lstat().st_mode):
+        yield Finding("lock", PROBLEM, f"{lock.NAME} is not a file: nothing can be written", f"rm -r {shlex.quote(str(path))}")
+        return
+    try:
+        pid = lock.find_holder(folder)
+    except OSError as error:
+        yield Finding("lock", PROBLEM, f"the file system knows no locks: {error.strerror}", _ELSEWHERE)
+        return
+    if pid is None:
+        yield Finding("lock", OK, "free")
+    else:
+        yield Finding("lock", NOTE, f"process {pid} is writing the index" if pid else "another process is writing the index")
+
+
+def _rest(folder: Path, root: Path, names: list[str]) -> Iterator[Finding]:
+    drafts = [name for name in names if name.startswith(".") and name.endswith(".tmp") and not _writer_lives(name)]
+    if drafts:
+        message = f"left by a writer that was killed: {first_few(drafts)}"
+        yield Finding("folder", NOTE, message, f"the next update removes them; {run_hint('lurcher index --rebuild', root)}")
+    foreign = [name for name in names if name not in _OWN and not name.endswith((".segment", ".vectors", ".tmp"))]
+    if foreign:
+        yield Finding("folder", NOTE, f"not ours: {first_few(foreign)}")
+
+
+def _writer_lives(name: str) -> bool:
+    """Whether the process is there still whose number a temporary file has in its name."""
+    number = name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
+    if not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
 _ATTEMPTS = 3
 
 
-def examine(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
+def check_index(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
     """A writer may replace what is being looked at: then it is looked at again."""
     for _ in range(_ATTEMPTS):
         before = _identity(project)
-        findings = list(_examine(project, progress, quick=quick))
+        findings = list(_check_generation(project, progress, quick=quick))
         if _identity(project) == before or not any(finding.state == PROBLEM for finding in findings):
             yield from findings
             return
@@ -53,14 +164,14 @@ def _identity(project: RootIndex) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _examine(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
+def _check_generation(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
     folder = project.store.folder
     present = sorted(path.name for path in folder.glob("*.segment")) if folder.is_dir() else []
     if not os.path.lexists(folder / NAME):
         if present:
             yield Finding("index", PROBLEM, f"index file {NAME} is missing", _mend(project, NAME))
         elif folder.is_dir():
-            yield Finding("index", NOTE, "no index yet", command("lurcher index", project.root.path))
+            yield Finding("index", NOTE, "no index yet", run_hint("lurcher index", project.root.path))
         return
     try:
         Container.open(folder / NAME).verify()
@@ -96,20 +207,21 @@ def _examine(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator
         files, segments = format_count(len(manifest.rows), "file"), format_count(len(manifest.segments), "segment")
         message = f"generation {manifest.generation}: {files} in {segments}"
         yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
-        yield from _grammars(project, manifest)
+        yield from _check_grammars_used(project, manifest)
     present += sorted(path.name for path in folder.glob(f"*.{KIND}"))
     unused = [name for name in present if name not in manifest.segments and name not in kept]
     if unused:
-        message = f"segments or vectors that no manifest names: {few(unused)}"
+        message = f"segments or vectors that no manifest names: {first_few(unused)}"
         yield Finding("index", NOTE, message, f"the next update removes them; {_mend(project, NAME)}")
 
 
-def _grammars(project: RootIndex, manifest: Manifest) -> Iterator[Finding]:
+def _check_grammars_used(project: RootIndex, manifest: Manifest) -> Iterator[Finding]:
     """Files that are cut by lines although there is, or could be, a grammar for them."""
     languages = outdated(manifest.grammars)
     if languages:
-        message = f"{few(sorted(languages))} files were read without the grammar that is installed now, or with an older one"
-        yield Finding("index", NOTE, f"{message}: the next query reads them again", command("lurcher index", project.root.path))
+        reason = "were read without the grammar that is installed now, or with an older one"
+        message = f"{first_few(sorted(languages))} files {reason}: the next query reads them again"
+        yield Finding("index", NOTE, message, run_hint("lurcher index", project.root.path))
     found = project.read_from_disk()
     if found is None:
         return
@@ -134,7 +246,7 @@ def _damage(project: RootIndex, name: str, error: LurcherError | OSError) -> Fin
 
 
 def _mend(project: RootIndex, name: str) -> str:
-    rebuild = command("lurcher index --rebuild", project.root.path)
+    rebuild = run_hint("lurcher index --rebuild", project.root.path)
     path = project.store.folder / name
     try:
         regular = stat.S_ISREG(path.lstat().st_mode)
@@ -236,3 +348,49 @@ def _is_text_of(text: bytes, digest: bytes) -> bool:
         except UnicodeEncodeError:
             continue
     return False
+
+
+def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
+    index = HistoryIndex.for_root(project)
+    if not (index.store.folder / NAME).exists():
+        return
+    mend = run_hint("lurcher index --history --rebuild", project.root.path)
+    try:
+        found = index.read_from_disk()
+        if found is None:
+            return
+        manifest, history = found
+        for segment in history.segments:
+            segment.check_tables()
+            if not quick:
+                segment.container.verify()
+        for name in sorted(sidecar_files(manifest.vectors)):
+            kept = index.store.open_file(name, KIND)
+            if not quick:
+                kept.verify()
+        if manifest.outcomes.name:
+            index.store.outcomes(manifest.outcomes.name).verify()
+    except OutdatedIndex as outdated:
+        yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
+        return
+    except (LurcherError, OSError) as error:
+        yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
+        return
+    held = f"{history.commit_count:,} of {format_count(manifest.total, 'commit')}"
+    yield Finding("history", OK, f"{held} in {format_count(len(history.segments), 'segment')}")
+
+
+def check_libraries(project: RootIndex) -> Iterator[Finding]:
+    """Nothing where no library was ever indexed."""
+    found, unusable = libraries_of(project)
+    for note in unusable:
+        yield Finding("libraries", NOTE, note.reason, note.hint)
+    current = []
+    for library in found:
+        changed = library.changed()
+        if changed is not None:
+            yield Finding("libraries", NOTE, changed, library.repair_hint)
+        else:
+            current.append(f"{library.name} {library.library.version}".strip())
+    if current:
+        yield Finding("libraries", OK, f"{first_few(current, 10)} as installed")
