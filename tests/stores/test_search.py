@@ -366,7 +366,7 @@ def test_a_server_writes_nothing_to_a_store(repository: Path, shared: str, monke
 
 
 def test_the_builder_of_a_server_does_not_share(repository: Path, shared: str) -> None:
-    from lurcher.server.builder import InProcessBuild, make_request
+    from lurcher.server.session import InProcessBuild, make_request
 
     told: list[dict[str, Any]] = []
 

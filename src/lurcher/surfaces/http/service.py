@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError
 from lurcher.runtime.cancel import Cancelled, run_cancellable
-from lurcher.server.builder import Build, Unwritable, make_request
-from lurcher.server.session import SMALL_TREE_BYTES
+from lurcher.server.session import SMALL_TREE_BYTES, Build, Unwritable, make_request
 from lurcher.server.unindexed import WAIT_SECONDS, UnindexedSearch, size_of
 from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
 from lurcher.surfaces.http.events import Hub
