@@ -19,7 +19,8 @@ from lurcher.surfaces.wording import Wording
 
 SOURCE = Path(lurcher.__file__).parent
 COMMAND_LINE = (
-    "surfaces/cli/", "surfaces/agents/", "surfaces/http/serve", "surfaces/mcp/access.py", "evaluation/", "index/doctor/",
+    "surfaces/cli/", "surfaces/agents/", "surfaces/http/__init__.py", "surfaces/http/server.py", "surfaces/mcp/access.py",
+    "evaluation/", "inspect/doctor/",
 )  # fmt: skip
 """Files whose errors only the command line can show: `lurcher serve` and `lurcher mcp` too, while they start."""
 FLAG = re.compile(r"(^|[^\w`])--[a-z]")

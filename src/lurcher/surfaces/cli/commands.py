@@ -208,12 +208,12 @@ def _without_store(settings: Settings, here: Path, question: str) -> tuple[Degra
 
 
 def run_serve(parsed: Namespace) -> int:
-    from lurcher.surfaces.http import serve
+    from lurcher.surfaces import http
 
     with engine_for(parsed) as engine:
         for project in engine.projects:
             project.check_breadth()
-        serve.run(engine, parsed)
+        http.run(engine, parsed)
     return FOUND
 
 
