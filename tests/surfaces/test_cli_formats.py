@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lurcher.surfaces.cli.flags import parse
-from lurcher.surfaces.cli.help_topics import TOPICS
+from lurcher.surfaces.cli.reference import TOPICS
 
 LINE = re.compile(r"(.+?):(\d+):(\d+):(.*)")
 
