@@ -1,8 +1,7 @@
 """Questions about files, names and the index itself: impact, outline, context, exists, why, brief, explain, status, doctor.
 
-What surveys answer with: frozen, slotted; `to_dict` gives the JSON.
-
-Which files of the index a path means, as a user types it.
+Here is what they share: the basis that every answer states, and the file that a path names. A module for each question holds
+its answer, whose `to_dict` gives the JSON; `inspection` calls them with the current generation of the index.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What every answer says of the index behind it."""
+    """The state of the index that an answer was made from."""
 
     index: IndexState
     degraded: tuple[Degraded, ...] = ()
     views: tuple[View, ...] = ()
-    """What it is of each root; no part of an answer."""
+    """The view of each root; not part of the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"index": self.index.to_dict(), "degraded": [entry.to_dict() for entry in self.degraded]}
 
 
 def plain_fields(value: Any) -> dict[str, Any]:
-    """The plain fields of an answer, tuples as lists."""
+    """The fields of an answer, with tuples as lists."""
     found = {name: getattr(value, name) for name in value.__match_args__}
     return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items()}
 
@@ -56,19 +55,19 @@ def file_at(snapshot: Snapshot, candidates: Sequence[str]) -> int:
 
 
 def file_or_symbol(
-    snapshot: Snapshot, asked: str, candidates: Sequence[str]
+    snapshot: Snapshot, name: str, candidates: Sequence[str]
 ) -> tuple[int, Definition | None, tuple[Degraded, ...]]:
-    """The file that is meant; else the best definition of that name, with its file. Notes say what else has the name."""
+    """The file at a path, or the best definition of that name with its file. Notes say where else the name is defined."""
     from lurcher.lanes import symbol
 
     if any(path in snapshot.live_paths for path in candidates) or any(_below(snapshot, path) for path in candidates if path):
         return file_at(snapshot, candidates), None, ()
-    matches = [match for match in symbol.find_definitions(snapshot, [asked.strip()]) if snapshot.live_files[match.file]]
+    matches = [match for match in symbol.find_definitions(snapshot, [name.strip()]) if snapshot.live_files[match.file]]
     if not matches:
         raise _unknown(snapshot, candidates[0] or ".")
     best = max(symbol.select_fitting(matches), key=lambda match: (match.strength, -int(snapshot.path_rank[match.file])))
     others = sorted({snapshot.path(match.file) for match in matches} - {snapshot.path(best.file)})
-    notes = (Degraded("symbol", f"{asked} is defined in {', '.join(others[:3])} too", "name the file"),) if others else ()
+    notes = (Degraded("symbol", f"{name} is defined in {', '.join(others[:3])} too", "name the file"),) if others else ()
     return best.file, best.definition, notes
 
 
@@ -85,13 +84,13 @@ def unit_at(snapshot: Snapshot, file: int, line: int) -> int:
 
 
 def files_at(snapshot: Snapshot, candidates: Sequence[str]) -> tuple[str, list[int], bool]:
-    """The path that is meant, its files in path order, and whether it is a single file."""
+    """The path in the index, its files in path order, and whether it is a single file."""
     for path in candidates:
         file = snapshot.live_paths.get(path)
         if file is not None:
             return path, [file], True
         files = _below(snapshot, path)
-        if files or (not path and not snapshot.live_paths):  # a tree without files is no mistake
+        if files or (not path and not snapshot.live_paths):  # an empty tree is not an error
             return path or ".", files, False
     raise _unknown(snapshot, candidates[0] or ".")
 
@@ -102,21 +101,21 @@ def _below(snapshot: Snapshot, folder: str) -> list[int]:
     return [file for _, file in found]
 
 
-def _unknown(snapshot: Snapshot, asked: str) -> PathError:
-    near = _near(snapshot, asked.rstrip("/"))
-    asked = asked if len(asked) <= _MOST_NAMED else f"{asked[:_MOST_NAMED]}…"
+def _unknown(snapshot: Snapshot, path: str) -> PathError:
+    near = _near(snapshot, path.rstrip("/"))
+    path = path if len(path) <= _MOST_NAMED else f"{path[:_MOST_NAMED]}…"
     if not near:
-        return PathError(f"{asked} is not in the index", Template("to see what was left out: {status: skipped}"))
-    return PathError(f"{asked} is not in the index", f"did you mean {', '.join(near)}?")
+        return PathError(f"{path} is not in the index", Template("to see what was left out: {status: skipped}"))
+    return PathError(f"{path} is not in the index", f"did you mean {', '.join(near)}?")
 
 
-def _near(snapshot: Snapshot, asked: str) -> list[str]:
+def _near(snapshot: Snapshot, wanted: str) -> list[str]:
     """Files of the same name, else those of a similar one."""
     import difflib
 
     by_name: dict[str, list[str]] = {}
     for path in sorted(snapshot.live_paths):
         by_name.setdefault(posixpath.basename(path), []).append(path)
-    name = posixpath.basename(asked)
+    name = posixpath.basename(wanted)
     names = [name] if name in by_name else difflib.get_close_matches(name, by_name, _NEAR)
     return [path for each in names for path in by_name[each]][:_NEAR]

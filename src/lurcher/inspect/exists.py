@@ -1,7 +1,7 @@
-"""Whether a text occurs anywhere: by the segments' filters, or by looking.
+"""Whether a text occurs anywhere, by the Bloom filters of the segments or by searching the files.
 
-The text must stand by itself, as with `grep -w`: `user` does not occur in `get_user`. Case and spelling count. That it occurs
-nowhere is certain only if the index has all of the tree, as it is now.
+Only whole words count, as with `grep -w`: `user` does not occur in `get_user`; case matters. That it occurs nowhere is certain
+only if the index covers the whole tree and is fresh.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ExistsAnswer:
     exists: bool
     certain: bool
     path: str | None
-    """Where it was found, if it was looked for."""
+    """Where it was found, if files were searched."""
     line: int | None
     standing: Basis
 
@@ -56,7 +56,7 @@ def exists(
     snapshot: Snapshot, pattern: str, exact: bool, index: Basis, labels: Sequence[str] = ("",),
     inside: NDArray[np.bool_] | None = None,
 ) -> ExistsAnswer:  # fmt: skip
-    """`labels` are what the paths of each root begin with; `inside` says which files count, where not all do."""
+    """`labels` are the path prefixes of the roots; `inside` marks the files to search, if not all."""
     if not pattern.strip():
         raise QueryError("the pattern is empty", "for example: lurcher exists parse_cookie")
     if len(pattern) > MOST_CHARACTERS:
@@ -70,10 +70,10 @@ def exists(
         return ExistsAnswer(pattern, True, True, *found, index)
     unread = combine_unread([(label, find_unread(view.manifest)) for label, view in zip(labels, index.views, strict=False)])
     certain = index.index.fresh and not unread
-    # What waits to be indexed and what cannot be read is told of by every answer.
-    untold = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}
-    if untold:
-        index = replace(index, degraded=(*index.degraded, unread_note(untold)))
+    # Every answer notes files that wait to be indexed or cannot be read; the others are noted here.
+    unnoted = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}
+    if unnoted:
+        index = replace(index, degraded=(*index.degraded, unread_note(unnoted)))
     return ExistsAnswer(pattern, False, certain, None, None, index)
 
 
@@ -100,7 +100,7 @@ def _is_word(character: str) -> bool:
 
 
 def _likely(snapshot: Snapshot, pattern: str) -> set[int]:
-    """Files in which every word of the pattern is known to occur, in whatever spelling."""
+    """Files that contain every word of the pattern, in any spelling, by the index."""
     found: set[int] | None = None
     for terms in map(split, words(pattern)):
         if terms:

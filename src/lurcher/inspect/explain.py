@@ -2,7 +2,7 @@
 
 With a history index, each commit also has its outcome and related commits. `to_dict` of the values gives the JSON output.
 
-The age and the commit of each line of a file: blame without messages and changes.
+`line_ages` gives the commit and date of every line of a file, without messages and changes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lurcher.types import Degraded
 WORK_TREE = "work tree"
 _MAX_BYTES = 50_000_000
 _BINARY_PROBE = 8000
+"""A zero byte in the first so many bytes makes a file binary."""
 EXCERPT_LINES = 12
 """Lines of a change that are shown; hand-set."""
-"""A zero byte in the first so many bytes makes a file binary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,9 @@ class ExplainAnswer:
 OutcomeLookup = Callable[[str], Outcome | None]
 """From the hash of a commit to its outcome."""
 RelatedLookup = Callable[[Writer], Sequence[Related]]
+"""From a commit to related ones."""
+
+
 def explain(
     root: Path,
     path: str,

@@ -1,4 +1,4 @@
-"""What depends on a file: its importers, their importers, and so on; all of them, or those that use one of its names."""
+"""What depends on a file: its importers, their importers, and so on, or those that use one of its names; also as a graph."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Dependent:
     path: str
     hop: int
     via: str
-    """The file one hop nearer to the one asked about."""
+    """The file one hop nearer to the given one."""
     names: tuple[str, ...]
-    """What it takes from there; nothing if it imports it as a whole."""
+    """The imported names; empty if it imports the whole module."""
     line: int
     confidence: float
     language: str
     test: bool
     use: str | None = None
-    """How it uses the symbol, if one was asked for: imported by name, or mentioned."""
+    """How it uses the given symbol: imported by name, or mentioned."""
 
     def to_dict(self) -> dict[str, Any]:
         return {**plain_fields(self), "confidence": round(self.confidence, 4)}
@@ -93,7 +93,7 @@ class ImpactAnswer:
 def impact(
     snapshot: Snapshot, file: int, symbol: str | None, hops: int, most: int, index: Basis
 ) -> ImpactAnswer:
-    """The dependents of a file, at most so many for each hop; the totals count all."""
+    """The dependents of a file, at most `most` for each hop; the totals count all."""
     prefix = snapshot.prefix(file)
     name = None if symbol is None else _last_part(symbol)
     keep = None if name is None else _users(snapshot, prefix, name)
@@ -119,7 +119,7 @@ def _last_part(symbol: str) -> str:
 
 
 def _users(snapshot: Snapshot, prefix: str, name: str) -> Callable[[str], bool]:
-    """Whether a file says the name as it is spelled, outside of comments; an import of it says it too."""
+    """A test whether a file contains the exact name outside of comments; an import of it counts."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     units, _ = snapshot.postings("body", compound(name))
     places: dict[int, list[int]] = {}
@@ -163,19 +163,19 @@ def _notes(snapshot: Snapshot, file: int, name: str | None) -> tuple[Degraded, .
 
 
 MOST_NODES = 400
-"""A picture of more files than this shows nothing."""
+"""Files of a graph: one with more is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A file of the picture. Hops count imports: below 0 for what the file asked about imports, above 0 for dependents."""
+    """A file of the graph. Hops count imports: negative for what the given file imports, positive for its dependents."""
 
     path: str
     hop: int
     language: str
     test: bool
     fan_in: int
-    """How many imports lead to it."""
+    """The number of files that import it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__match_args__}
@@ -207,7 +207,7 @@ class GraphAnswer:
     nodes: tuple[Neighbour, ...]
     edges: tuple[Arrow, ...]
     total: int
-    """Files within reach, those that are not drawn included."""
+    """All files within the hops, including those left out of the graph."""
     standing: Basis
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,7 +218,7 @@ class GraphAnswer:
 
 
 def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing: Basis) -> GraphAnswer:
-    """At most so many files, the nearest and most certain first; of both directions alike."""
+    """The graph around a file: at most `most` files, the nearest and most certain first, from both directions in turn."""
     prefix, bare = snapshot.prefix(file), snapshot.bare_path(file)
     graph = import_graph_around(snapshot, file)
     ahead, behind = graph.imports(bare, hops), graph.importers(bare, hops)
@@ -241,7 +241,7 @@ def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing:
 
 
 def _in_turns(ahead: tuple[Link, ...], behind: tuple[Link, ...]) -> list[tuple[Link, int]]:
-    """One of each direction after the other, so that neither takes all the room; hops in order within a direction."""
+    """Links of both directions alternating, so that neither fills the graph alone; each in the order of hops."""
     found: list[tuple[Link, int]] = []
     for number in range(max(len(ahead), len(behind))):
         found += [(links[number], sign) for links, sign in ((ahead, -1), (behind, 1)) if number < len(links)]

@@ -1,7 +1,4 @@
-"""Questions about files and folders of a workspace, answered from the current generation of its index.
-
-What the indexes of a root hold, those of its code and of its history.
-"""
+"""Questions about files and folders of a workspace, answered from the current generation of its index; and its status."""
 
 from __future__ import annotations
 
@@ -10,9 +7,7 @@ import posixpath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.base import SearchRequest
-from lurcher.corpora.history.index import history_status
 from lurcher.errors import PathError, QueryError, UsageError
-from lurcher.indexing.status import index_status
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.filters import filter_files
@@ -44,7 +39,7 @@ if TYPE_CHECKING:
 
 
 HOPS = 2
-"""How many imports away `impact` looks unless a number is given, as far as the classic ranking's import proximity."""
+"""How many imports `impact` follows by default; as many as the classic ranking's import proximity."""
 FAN_IN = 100
 """Dependents that `impact` lists for each hop; all are counted. Hand-set."""
 CONTEXT_BUDGET = 4000
@@ -64,7 +59,7 @@ class Inspection:
         self._refresh, self._check, self._progress = refresh, check, progress
 
     def _answer(self, work: Callable[[Snapshot, Basis], Result]) -> Result:
-        """What `work` makes of the current generation; rebuilt, and once more, if the index turns out to be damaged."""
+        """Run `work` on the current generation; if the index turns out to be damaged, rebuild it and run once more."""
 
         def attempt(damage: tuple[Degraded, ...]) -> Result:
             views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
@@ -75,7 +70,7 @@ class Inspection:
         return self._workspace.with_repair(attempt, self._progress)
 
     def _file(self, snapshot: Snapshot, names: Sequence[str]) -> int:
-        """The file that one of some paths names, within the folders that the engine was opened for."""
+        """The file at one of these paths, inside of the folders that the engine was opened for."""
         file = file_at(snapshot, names)
         if not filter_files(snapshot, self._workspace.narrow(Filter()))[file]:
             raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
@@ -139,7 +134,7 @@ class Inspection:
         return self._answer(lambda snapshot, basis: whole(snapshot, self._file(snapshot, names), basis))
 
     def listed(self, path: str) -> str:
-        """The file that hits call by this very path. The file system is not read, so an error tells nothing about it."""
+        """The file with exactly this path in hits. The file system is not read, so an error says nothing about it."""
         names = (posixpath.normpath(path),)
         return self._answer(lambda snapshot, _: snapshot.path(self._file(snapshot, names)))
 
@@ -152,7 +147,7 @@ class Inspection:
     # -- hits -------------------------------------------------------------------------------------------------------------
 
     def related(self, code: CodeCorpus, path: str | Path, line: int, request: SearchRequest) -> Answer:
-        """Units like the one around a line; `request` says which files may answer, and how much of the answer to show."""
+        """Units like the one around a line; `request` has the filters and the size of the page."""
         from lurcher.answer.page import add_notes
         from lurcher.corpora.code import code_query
         from lurcher.ranking.related import RELATED, plan_related
@@ -253,12 +248,15 @@ def _check_hops(hops: int) -> None:
         raise QueryError(f"hops are {hops}", "use 1 or more")
 
 
-_FIRST = ("root", "index", "exists", "lock", "kernel")
+_BEFORE_HISTORY = ("root", "index", "exists", "lock", "kernel")
 """Fields that come before the history."""
 
 
 def status_of(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
-    """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
+    """What the indexes of a root hold. Fields are added over time, never renamed; `skipped` adds the paths left out."""
+    from lurcher.corpora.history.index import history_status
+    from lurcher.indexing.status import index_status
+
     history = history_status(project)
     code = index_status(project, skipped=skipped)
-    return {**{name: code[name] for name in _FIRST}, **({} if history is None else {"history": history}), **code}
+    return {**{name: code[name] for name in _BEFORE_HISTORY}, **({} if history is None else {"history": history}), **code}

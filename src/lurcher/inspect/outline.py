@@ -1,4 +1,4 @@
-"""The symbols of a file, nested as it defines them, or of a folder, the outermost of each file."""
+"""The symbols of a file, nested, or of a folder, the outermost of each file; also the text of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
 
 _DEEPEST = 50
-"""Containers around a symbol beyond which it is shown by itself."""
+"""A symbol inside of more containers than this is shown at the top level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 def outline(
     snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, kinds: tuple[str, ...], index: Basis
 ) -> OutlineAnswer:
-    """Of one file (`whole`) everything, nested; of several the outermost; with `kinds` those of any depth, in a flat list."""
+    """All symbols of one file (`whole`), nested; the outermost of several; with `kinds` those of any depth, in a flat list."""
     found = []
     for file in files:
         definitions = snapshot.definitions_of(file)
@@ -101,7 +101,7 @@ def outline(
 
 
 def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:
-    """Definitions within those that contain them by name, which need not be around them: methods may stand apart."""
+    """Definitions nested by the names of their containers, since a method need not be inside of its type in the text."""
     holders: dict[str, list[int]] = {}
     for number, item in enumerate(definitions):
         holders.setdefault(item.qualified, []).append(number)
@@ -122,7 +122,7 @@ def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:
 
 
 def _holder(definitions: Sequence[Definition], holders: Sequence[int], item: Definition) -> int | None:
-    """Of several definitions of one container the last that is around the item, else the first there is."""
+    """The last of the containers around the item, else the first of them."""
     around = [i for i in holders if definitions[i].start_byte <= item.start_byte and item.end_byte <= definitions[i].end_byte]
     return around[-1] if around else holders[0] if holders else None
 

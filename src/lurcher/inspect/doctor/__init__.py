@@ -1,6 +1,6 @@
 """`lurcher doctor`: checks everything an answer depends on, and says how to repair it. Changes nothing.
 
-What a check has to say: one line, and what to do about it.
+Here is what a check reports, a `Finding`; `checks` has the list of checks.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ OK, NOTE, PROBLEM = "ok", "note", "problem"
 class Finding:
     check: str
     state: str
-    """ok; note: worth knowing, nothing is wrong; problem: something is"""
+    """ok, note (worth knowing, but nothing is wrong) or problem"""
     message: str
     hint: str = ""
     root: str = ""
-    """The root that it is about; empty for the installation."""
+    """The root it is about; empty for the installation."""
     health: Health | None = None
-    """Of a service: all there is to tell of it."""
+    """The details, if it is about a service."""
 
     def to_dict(self) -> dict[str, Any]:
-        told = {name: value for name, value in asdict(self).items() if name != "health"}
-        return {**told, **({"service": self.health.to_dict()} if self.health is not None else {})}
+        plain = {name: value for name, value in asdict(self).items() if name != "health"}
+        return {**plain, **({"service": self.health.to_dict()} if self.health is not None else {})}
 
 
 def run_check(name: str, check: Callable[[], Iterator[Finding]], root: str = "") -> Iterator[Finding]:
-    """A check's findings; one that fails itself is a problem like any other."""
+    """The findings of a check; a check that fails is reported as a problem."""
     try:
         for finding in check():
             yield replace(finding, root=root)
@@ -47,12 +47,12 @@ def run_check(name: str, check: Callable[[], Iterator[Finding]], root: str = "")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         yield Finding(name, PROBLEM, f"{where}{error.strerror or error}", "check that it can be read", root)
-    except Exception as error:  # whatever it was, the other checks go on
+    except Exception as error:  # the other checks go on
         yield Finding(name, PROBLEM, f"the check itself failed: {type(error).__name__}: {error}", "please report this", root)
 
 
 def run_hint(text: str, root: Path) -> str:
-    """A command about `root`, as it can be typed here."""
+    """A hint to run a command on `root`, which is named unless it is around the current folder."""
     try:
         inside = Path.cwd().is_relative_to(root)
     except OSError:

@@ -1,11 +1,4 @@
-"""`lurcher doctor`: looks at everything that an answer depends on, says what is wrong and how to mend it. Changes nothing.
-
-Whether all is there that lurcher needs: Python, packages, grammars, git.
-
-What an index is made from, looked at for itself: settings, model, repository and files.
-
-Checks rerankers and services: whether a model is there, which models a server has, whether each service answers.
-"""
+"""The checks of `lurcher doctor`: the installation, then for each root its settings, services, models, index and files."""
 
 from __future__ import annotations
 
@@ -38,8 +31,19 @@ from lurcher.version import VERSION
 __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine", "examine_installation"]
 
 
+OLDEST = (3, 10)
+_REINSTALL = "run: pip install --force-reinstall lurcher"
+_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
+_SECONDS = 3.0
+"""How long a server may take to list its models."""
+_CHECKS = {"embedding": "model", "reranker": "cross", "judge": "llm"}
+"""The check of the model behind a service; it is skipped, and reported under its name, if the service does not answer."""
+_OPTIONAL = ("reranker", "judge")
+"""Services that searches do without: hits keep the order they had before."""
+
+
 def examine_installation() -> Iterator[Finding]:
-    """What is the same for every tree."""
+    """Check what all roots share: Python, packages, grammars, git."""
     yield from run_check("python", check_python)
     yield from run_check("packages", check_packages)
     yield from run_check("grammars", check_grammars)
@@ -49,15 +53,15 @@ def examine_installation() -> Iterator[Finding]:
 def examine(
     project: RootIndex, progress: Progress, *, quick: bool = False, services: Sequence[Check] = ()
 ) -> Iterator[Finding]:
-    """One root: its settings, model, index folder, the index in it, and the tree. `quick` leaves out what reads everything.
+    """Check one root: its settings, services, models, index and files. With `quick`, not every byte is read.
 
     `services` are checks of services besides those that models use.
     """
     root = str(project.root.path)
     yield from run_check("settings", lambda: check_settings(project), root)
-    asked = list(run_check("services", lambda: check_services(project, services), root))
-    down = {finding.check for finding in asked if finding.health is not None}
-    yield from asked
+    answers = list(run_check("services", lambda: check_services(project, services), root))
+    down = {finding.check for finding in answers if finding.health is not None}
+    yield from answers
     if "model" not in down:
         yield from run_check("model", lambda: check_model(project), root)
     yield from run_check("rerank", lambda: check_rerankers(project, down), root)
@@ -68,10 +72,6 @@ def examine(
     yield from run_check("libraries", lambda: check_libraries(project), root)
     yield from run_check("tree", lambda: check_tree(project, progress, quick=quick), root)
     yield from run_check("watch", lambda: check_watching(project, quick=quick), root)
-
-
-OLDEST = (3, 10)
-_REINSTALL = "run: pip install --force-reinstall lurcher"
 
 
 def check_python() -> Iterator[Finding]:
@@ -133,7 +133,7 @@ def check_git() -> Iterator[Finding]:
 
 
 def run_git(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Exit status, output and errors of git, run as the listing runs it."""
+    """Exit status, output and errors of git, run in the same way as for a listing."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=folder, env=command.environment(), stdin=subprocess.DEVNULL, capture_output=True,
@@ -144,13 +144,10 @@ def run_git(folder: Path, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
-_WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
-
-
 def check_settings(project: RootIndex) -> Iterator[Finding]:
     origins = project.settings.origins
     if not origins:
-        yield Finding("settings", OK, "all as they come")
+        yield Finding("settings", OK, "all defaults")
         return
     where = ", ".join(sorted(set(origins.values())))
     yield Finding("settings", OK, f"{len(origins)} set by {where}: {', '.join(sorted(origins))}")
@@ -158,7 +155,7 @@ def check_settings(project: RootIndex) -> Iterator[Finding]:
 
 def check_model(project: RootIndex) -> Iterator[Finding]:
     found = project.model
-    mend = "run: pip install --force-reinstall lurcher" if found.setting == BUILTIN else ""
+    fix = "run: pip install --force-reinstall lurcher" if found.setting == BUILTIN else ""
     try:
         if found.problem is not None:
             raise found.problem
@@ -166,33 +163,33 @@ def check_model(project: RootIndex) -> Iterator[Finding]:
             yield from _check_provider(project)
             return
         if found.table is None:
-            yield Finding("model", OK, "none is wanted: no vectors, no search by meaning")
+            yield Finding("model", OK, "none: there are no vectors and no search by meaning")
             return
         found.table.verify()
     except LurcherError as problem:
-        yield Finding("model", PROBLEM, problem.message, mend or problem.hint)
+        yield Finding("model", PROBLEM, problem.message, fix or problem.hint)
         return
-    yield Finding("model", OK, f"{found.table.meta.name}, {found.table.size / 1e6:.1f} MB, every checksum holds")
+    yield Finding("model", OK, f"{found.table.meta.name}, {found.table.size / 1e6:.1f} MB, every checksum is right")
 
 
 def _check_provider(project: RootIndex) -> Iterator[Finding]:
-    """Whether the embedding provider can be reached, what it has, how long it takes, and what the index lacks."""
+    """Whether the embedding provider answers, with which model and how fast, and which vectors the index lacks."""
     from lurcher.indexing.status import embedded_entry
     from lurcher.vectors.text_model import describe_provider
 
-    told = describe_provider(project.model)
-    served = f" ({told['served']})" if told["served"] else ""
-    said = f"{told['name']}{served} answers, {told['dims']} numbers per vector, {told['load_ms']:.0f} ms"
+    provider = describe_provider(project.model)
+    served = f" ({provider['served']})" if provider["served"] else ""
+    summary = f"{provider['name']}{served} answers, {provider['dims']} numbers per vector, {provider['load_ms']:.0f} ms"
     opened = project.read_from_disk()
     entry = embedded_entry(project.model, *opened) if opened is not None else {}
-    mend = run_hint("lurcher index", project.root.path)
-    if entry.get("dims", told["dims"]) != told["dims"]:
-        more = f"{said}; vectors of the index have {entry['dims']}"
+    fix = run_hint("lurcher index", project.root.path)
+    if entry.get("dims", provider["dims"]) != provider["dims"]:
+        more = f"{summary}; vectors of the index have {entry['dims']}"
         yield Finding("model", PROBLEM, more, run_hint("lurcher index --rebuild", project.root.path))
     elif entry.get("missing"):
-        yield Finding("model", NOTE, f"{said}; {entry['missing']:,} of {entry['texts']:,} texts have no vectors yet", mend)
+        yield Finding("model", NOTE, f"{summary}; {entry['missing']:,} of {entry['texts']:,} texts have no vectors yet", fix)
     else:
-        yield Finding("model", OK, said)
+        yield Finding("model", OK, summary)
 
 
 def check_repository(project: RootIndex) -> Iterator[Finding]:
@@ -208,13 +205,13 @@ def check_repository(project: RootIndex) -> Iterator[Finding]:
     reason = reason.removeprefix("fatal: ")
     if "dubious ownership" in reason:
         hint = f"if you trust it, run: git config --global --add safe.directory {shlex.quote(str(top))}"
-        yield Finding("git", PROBLEM, f"git refuses {top}, which belongs to somebody else", hint)
+        yield Finding("git", PROBLEM, f"git refuses {top}, which belongs to another user", hint)
     else:
         yield Finding("git", PROBLEM, f"git cannot read {top}: {reason}", f"see: git -C {shlex.quote(str(top))} status")
 
 
 def check_tree(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
-    """The tree beside the index. A file that is said to be unchanged is read, unless it has to be quick."""
+    """Compare the tree with the index. Unless `quick`, files that seem unchanged are read too."""
     listing = project.list_files()
     try:
         manifest = manifests.read_manifest(project.store.folder, project.fingerprint)
@@ -226,12 +223,12 @@ def check_tree(project: RootIndex, progress: Progress, *, quick: bool) -> Iterat
     changes = compare_listing(manifest, listing)
     stale = project.count_stale(manifest, changes)
     if stale:
-        mend = run_hint("lurcher index", project.root.path)
-        yield Finding("tree", NOTE, f"{format_count(stale, 'file')} changed since the index was made", mend)
+        fix = run_hint("lurcher index", project.root.path)
+        yield Finding("tree", NOTE, f"{format_count(stale, 'file')} changed since the index was made", fix)
     if quick:
         if not stale:
             yield Finding(
-                "tree", OK, f"{format_count(len(listing.entries), 'file')}, each as the index knows it, by time stamps"
+                "tree", OK, f"{format_count(len(listing.entries), 'file')}, all as indexed, by their time stamps"
             )
         return
     suspects = {entry.path for entry in changes.suspects}
@@ -249,12 +246,12 @@ def check_tree(project: RootIndex, progress: Progress, *, quick: bool) -> Iterat
         message = f"{format_count(len(unlike), 'file')} changed without a new time stamp: {first_few(unlike)}"
         yield Finding("tree", PROBLEM, message, run_hint("lurcher index --rebuild", project.root.path))
     elif not stale:
-        yield Finding("tree", OK, f"{format_count(len(listing.entries), 'file')}, each as the index knows it, byte by byte")
+        yield Finding("tree", OK, f"{format_count(len(listing.entries), 'file')}, all as indexed, byte by byte")
 
 
 def check_watching(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
     if find_spec("watchfiles") is None:
-        yield Finding("watch", NOTE, "index --watch will look every few seconds: watchfiles is not installed", INSTALL)
+        yield Finding("watch", NOTE, "index --watch will check every few seconds, because watchfiles is not installed", INSTALL)
         return
     try:
         limit = int(_WATCHES.read_text())
@@ -275,12 +272,8 @@ def check_watching(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
         yield Finding("watch", OK, f"watchfiles is installed; {format_count(folders, 'folder')}, {limit:,} watches")
 
 
-_SECONDS = 3.0
-"""How long a server may take to list its models."""
-
-
 def check_rerankers(project: RootIndex, down: Collection[str] = ()) -> Iterator[Finding]:
-    """Only what somebody set: who wants no second look need not hear of it, and no server is asked; nor is one that is down."""
+    """Check only rerankers that are configured, and none whose server is down."""
     settings = project.settings
     wanted = settings.search.rerank.split()
     if "cross" not in down and ("cross" in wanted or any(key.startswith("reranker.") for key in settings.origins)):
@@ -296,7 +289,7 @@ def _cross(project: RootIndex) -> Iterator[Finding]:
     settings = project.settings
     try:
         if user_setting(settings, "reranker.url").strip():
-            yield Finding("cross", OK, f"{settings.reranker.url} is asked, as {settings.reranker.protocol}")
+            yield Finding("cross", OK, f"{settings.reranker.url} is used, by the protocol {settings.reranker.protocol}")
             return
         missing = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
         if missing:
@@ -321,17 +314,12 @@ def _judge(project: RootIndex) -> Iterator[Finding]:
     wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else "")
     listed = f"chat models at {origin(chat.base)}: {first_few(models, 20) or 'none'}"
     if wanted and not {wanted, f"{wanted}:latest"} & set(models):
-        mend = f"run: ollama pull {wanted}" if chat.protocol == "ollama" else "set judge.model to one that is there"
-        yield Finding("llm", NOTE, f"{listed}; {wanted} is not one of them", mend)
+        fix = f"run: ollama pull {wanted}" if chat.protocol == "ollama" else "set judge.model to one that is there"
+        yield Finding("llm", NOTE, f"{listed}; {wanted} is not one of them", fix)
     elif not models:
         yield Finding("llm", NOTE, listed, "load a chat model there")
     else:
         yield Finding("llm", OK, listed)
-
-_CHECKS = {"embedding": "model", "reranker": "cross", "judge": "llm"}
-"""The checks that ask such a service for more; where it does not answer, what it was asked here is all there is to say."""
-_OPTIONAL = ("reranker", "judge")
-"""Without these answers are there, in the order they had before."""
 
 
 def check_services(project: RootIndex, further: Sequence[Check] = ()) -> Iterator[Finding]:
@@ -345,9 +333,9 @@ def check_services(project: RootIndex, further: Sequence[Check] = ()) -> Iterato
 
 
 def describe_health(health: Health) -> str:
-    """A service in one line."""
+    """The state of a service in one line."""
     where = f"{health.service} by {health.protocol} at {health.address}"
     if not health.reachable:
         return f"{where}: {health.problem}; tried: {health.tried}"
-    told = [health.model, health.version, f"{health.dims} numbers per vector" if health.dims else "", health.state]
-    return f"{where}: {', '.join([text for text in told if text] + [f'{health.latency_ms:.0f} ms'])}"
+    details = [health.model, health.version, f"{health.dims} numbers per vector" if health.dims else "", health.state]
+    return f"{where}: {', '.join([text for text in details if text] + [f'{health.latency_ms:.0f} ms'])}"

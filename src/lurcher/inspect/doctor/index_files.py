@@ -1,10 +1,6 @@
-"""The index folder: whether it is ours, can be written and locked, and what lies in it that nobody needs.
+"""Checks of the index folder, the index in it, the history index, and those of libraries.
 
-The index itself: every byte of every file in it, whether its tables lead somewhere, and whether they say the same.
-
-The history index: every byte of it, and whether its tables lead somewhere.
-
-The indexes of installed libraries: whether each can be read, and is of the version that is there.
+Unless it has to be quick, every byte of every file is read, and every table compared with what it refers to.
 """
 
 from __future__ import annotations
@@ -46,6 +42,12 @@ from lurcher.types import Progress
 
 _OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", lock.NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
+_ATTEMPTS = 3
+_TERMS = 20_000
+_LOST = "\N{REPLACEMENT CHARACTER}"
+_BEFORE_UTF8 = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"),
+                ("utf-32-le", b"\xff\xfe\x00\x00"), ("utf-32-be", b"\x00\x00\xfe\xff"), ("cp1252", b""))  # fmt: skip
+"""Encodings that a file may have had before its text was stored as UTF-8, with their byte order marks."""
 
 
 def check_folder(project: RootIndex) -> Iterator[Finding]:
@@ -60,27 +62,26 @@ def check_folder(project: RootIndex) -> Iterator[Finding]:
     findings = [*_marks(folder, root, names), *_room(folder), *_lock(folder), *_rest(folder, root, names)]
     yield from findings
     if not any(finding.state == PROBLEM for finding in findings):
-        yield Finding("folder", OK, f"{folder} is ours and can be written")
+        yield Finding("folder", OK, f"{folder} can be written")
 
 
 def _marks(folder: Path, root: Path, names: list[str]) -> Iterator[Finding]:
-    start_anew = f"rm -r {shlex.quote(str(folder))}, then {run_hint('lurcher index', root)}"
+    start_over = f"rm -r {shlex.quote(str(folder))}, then {run_hint('lurcher index', root)}"
     if names and FOLDER_TAG not in names:
-        yield Finding(
-            "folder", PROBLEM, f"{folder} has no {FOLDER_TAG}: it is not ours, or damaged", f"if it is ours: {start_anew}"
-        )
+        message = f"{folder} has no {FOLDER_TAG}: it is not an index folder, or damaged"
+        yield Finding("folder", PROBLEM, message, f"if it is an index: {start_over}")
     elif names and _content(folder / FOLDER_TAG) != TAG_TEXT:
-        yield Finding("folder", PROBLEM, f"{FOLDER_TAG} is damaged", start_anew)
+        yield Finding("folder", PROBLEM, f"{FOLDER_TAG} is damaged", start_over)
     if FOLDER_TAG in names and ".gitignore" not in names:
-        mend = run_hint("lurcher index --rebuild", root)
-        yield Finding("folder", PROBLEM, ".gitignore is missing: git will show the index", mend)
+        fix = run_hint("lurcher index --rebuild", root)
+        yield Finding("folder", PROBLEM, ".gitignore is missing: git will show the index", fix)
     elif ".gitignore" in names and "*" not in _content(folder / ".gitignore").split("\n"):
-        mend = f"rm -r {shlex.quote(str(folder / '.gitignore'))}, then {run_hint('lurcher index --rebuild', root)}"
-        yield Finding("folder", PROBLEM, ".gitignore is damaged: git will show the index", mend)
+        fix = f"rm -r {shlex.quote(str(folder / '.gitignore'))}, then {run_hint('lurcher index --rebuild', root)}"
+        yield Finding("folder", PROBLEM, ".gitignore is damaged: git will show the index", fix)
 
 
 def _content(path: Path) -> str:
-    """The text of a small file; nothing where there is something else."""
+    """The text of a small regular file, else nothing."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return ""
@@ -96,7 +97,7 @@ def _room(folder: Path) -> Iterator[Finding]:
         return
     size, free = folder_bytes(folder), shutil.disk_usage(folder).free
     if free < size:
-        message = f"{free / 1e6:,.0f} MB are free, too few to make the index of {size / 1e6:,.0f} MB anew"
+        message = f"{free / 1e6:,.0f} MB are free, too few to rebuild the index of {size / 1e6:,.0f} MB"
         yield Finding("folder", PROBLEM, message, f"make room, or {_ELSEWHERE}")
 
 
@@ -110,7 +111,7 @@ def _lock(folder: Path) -> Iterator[Finding]:
     try:
         pid = lock.find_holder(folder)
     except OSError as error:
-        yield Finding("lock", PROBLEM, f"the file system knows no locks: {error.strerror}", _ELSEWHERE)
+        yield Finding("lock", PROBLEM, f"the file system has no locks: {error.strerror}", _ELSEWHERE)
         return
     if pid is None:
         yield Finding("lock", OK, "free")
@@ -121,15 +122,15 @@ def _lock(folder: Path) -> Iterator[Finding]:
 def _rest(folder: Path, root: Path, names: list[str]) -> Iterator[Finding]:
     drafts = [name for name in names if name.startswith(".") and name.endswith(".tmp") and not _writer_lives(name)]
     if drafts:
-        message = f"left by a writer that was killed: {first_few(drafts)}"
+        message = f"left behind by a writer that was killed: {first_few(drafts)}"
         yield Finding("folder", NOTE, message, f"the next update removes them; {run_hint('lurcher index --rebuild', root)}")
     foreign = [name for name in names if name not in _OWN and not name.endswith((".segment", ".vectors", ".tmp"))]
     if foreign:
-        yield Finding("folder", NOTE, f"not ours: {first_few(foreign)}")
+        yield Finding("folder", NOTE, f"files that do not belong to the index: {first_few(foreign)}")
 
 
 def _writer_lives(name: str) -> bool:
-    """Whether the process is there still whose number a temporary file has in its name."""
+    """Whether the process whose number is in the name of a temporary file still runs."""
     number = name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
     if not number.isdecimal():
         return False
@@ -142,11 +143,11 @@ def _writer_lives(name: str) -> bool:
     return True
 
 
-_ATTEMPTS = 3
+# -- the index ---------------------------------------------------------------------------------------------------------
 
 
 def check_index(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
-    """A writer may replace what is being looked at: then it is looked at again."""
+    """Check the index; again if a writer replaced it meanwhile."""
     for _ in range(_ATTEMPTS):
         before = _identity(project)
         findings = list(_check_generation(project, progress, quick=quick))
@@ -169,7 +170,7 @@ def _check_generation(project: RootIndex, progress: Progress, *, quick: bool) ->
     present = sorted(path.name for path in folder.glob("*.segment")) if folder.is_dir() else []
     if not os.path.lexists(folder / NAME):
         if present:
-            yield Finding("index", PROBLEM, f"index file {NAME} is missing", _mend(project, NAME))
+            yield Finding("index", PROBLEM, f"index file {NAME} is missing", _repair_hint(project, NAME))
         elif folder.is_dir():
             yield Finding("index", NOTE, "no index yet", run_hint("lurcher index", project.root.path))
         return
@@ -177,7 +178,7 @@ def _check_generation(project: RootIndex, progress: Progress, *, quick: bool) ->
         Container.open(folder / NAME).verify()
         manifest = manifests.read_manifest(folder, project.fingerprint)
     except OutdatedIndex as outdated:
-        yield Finding("index", NOTE, f"{outdated.message}: the next query makes it anew", _mend(project, NAME))
+        yield Finding("index", NOTE, f"{outdated.message}: the next query rebuilds it", _repair_hint(project, NAME))
         return
     except (LurcherError, OSError) as error:
         yield _damage(project, NAME, error)
@@ -203,7 +204,7 @@ def _check_generation(project: RootIndex, progress: Progress, *, quick: bool) ->
             yield _damage(project, name, error)
     if not damaged:
         size = sum((folder / name).stat().st_size for name in (*manifest.segments, *kept))
-        held = "every file opens" if quick else "every byte, table and text is as it was written"
+        held = "every file opens" if quick else "every byte, table and text is intact"
         files, segments = format_count(len(manifest.rows), "file"), format_count(len(manifest.segments), "segment")
         message = f"generation {manifest.generation}: {files} in {segments}"
         yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
@@ -212,11 +213,11 @@ def _check_generation(project: RootIndex, progress: Progress, *, quick: bool) ->
     unused = [name for name in present if name not in manifest.segments and name not in kept]
     if unused:
         message = f"segments or vectors that no manifest names: {first_few(unused)}"
-        yield Finding("index", NOTE, message, f"the next update removes them; {_mend(project, NAME)}")
+        yield Finding("index", NOTE, message, f"the next update removes them; {_repair_hint(project, NAME)}")
 
 
 def _check_grammars_used(project: RootIndex, manifest: Manifest) -> Iterator[Finding]:
-    """Files that are cut by lines although there is, or could be, a grammar for them."""
+    """Note files that are chunked by lines although a grammar exists for their language."""
     languages = outdated(manifest.grammars)
     if languages:
         reason = "were read without the grammar that is installed now, or with an older one"
@@ -242,10 +243,10 @@ def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int
 
 def _damage(project: RootIndex, name: str, error: LurcherError | OSError) -> Finding:
     message = error.message if isinstance(error, LurcherError) else f"cannot be read: {error.strerror or error}"
-    return Finding("index", PROBLEM, message if name in message else f"{name}: {message}", _mend(project, name))
+    return Finding("index", PROBLEM, message if name in message else f"{name}: {message}", _repair_hint(project, name))
 
 
-def _mend(project: RootIndex, name: str) -> str:
+def _repair_hint(project: RootIndex, name: str) -> str:
     rebuild = run_hint("lurcher index --rebuild", project.root.path)
     path = project.store.folder / name
     try:
@@ -254,25 +255,18 @@ def _mend(project: RootIndex, name: str) -> str:
         regular = True
     return rebuild if regular else f"remove {path}, then {rebuild}"
 
-# -- one segment: also what a query trusts once the checksums are right ---------------------------------------------------
-
-
-_TERMS = 20_000
-_LOST = "\N{REPLACEMENT CHARACTER}"
-_BEFORE_UTF8 = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"),
-                ("utf-32-le", b"\xff\xfe\x00\x00"), ("utf-32-be", b"\x00\x00\xfe\xff"), ("cp1252", b""))  # fmt: skip
-"""How a file's bytes may have been before its text was kept as UTF-8, with the mark before them."""
+# -- one segment -------------------------------------------------------------------------------------------------------
 
 
 def check_bytes(container: Container, path: Path) -> None:
-    """Every checksum, and the name, which is made from the content."""
+    """Check every checksum, and that the name is the digest of the content."""
     container.verify()
     if path.name != f"{container.digest()}.segment":
-        raise container.corrupt("its content is not what its name says")
+        raise container.corrupt("its content does not match its name")
 
 
 def check_tables(container: Container) -> None:
-    """Every row of every table leads to what exists, and back."""
+    """Check that every row of every table refers to something that exists."""
     import numpy as np
 
     files, units, definitions = read_files(container), read_units(container), read_definitions(container)
@@ -282,7 +276,7 @@ def check_tables(container: Container) -> None:
         if len(owners) != len(rows) or (rows["file"] != owners).any() or (files[first] != firsts)[files[count] > 0].any():
             raise container.corrupt(f"a {first} belongs to another file")
         if len(rows) and ((rows["start"] > rows["end"]).any() or (rows["end"] > files["size"][rows["file"]]).any()):
-            raise container.corrupt(f"a {first} lies outside of its file")
+            raise container.corrupt(f"a {first} is outside of its file")
     for _ in read_imports(container, [True] * len(files)):
         pass
     _check_terms(container)
@@ -300,7 +294,7 @@ def _check_terms(container: Container) -> None:
 
 
 def _check_postings(container: Container, family: str) -> None:
-    """As many rows and bytes as there should be, in widths that exist, and no owner beyond the last; some terms at a time."""
+    """Check the number of rows and bytes, the widths and the owners of a family of postings, some terms at a time."""
     lists = open_lists(container, family)
     total = len(lists.terms)
     owners = count_owners(container, family)
@@ -311,7 +305,7 @@ def _check_postings(container: Container, family: str) -> None:
 
 
 def check_files(container: Container, rows: Mapping[int, tuple[str, FileRow]]) -> None:
-    """Each file that the manifest names is there under its path, with the text that it had when it was read."""
+    """Check that each file of the manifest is there under its path, with the text that was read."""
     segment = Segment(container)
     files = segment.files
     snapshot = Snapshot([segment], 1)
@@ -326,16 +320,16 @@ def check_files(container: Container, rows: Mapping[int, tuple[str, FileRow]]) -
             continue
         path, row = named
         if segment.path(place) != path:
-            raise container.corrupt(f"{path} is said to be where {segment.path(place)} is")
+            raise container.corrupt(f"{path} is listed where {segment.path(place)} is")
         if not _is_text_of(text, row.digest):
             raise container.corrupt(f"the text of {path} is not what was read")
     if bytes(container.section("bloom")) != entries.build():
-        raise container.corrupt("its filter is not that of its texts")
+        raise container.corrupt("its Bloom filter does not match its texts")
 
 
 def _is_text_of(text: bytes, digest: bytes) -> bool:
-    """Whether a file with this digest has this text. What decoding or the reading of a notebook left out is not known any more:
-    the checksum has to do."""
+    """Whether a file with this digest has this text. A text that lost something when it was decoded, or that is from a
+    notebook, cannot be compared: then the checksum has to do."""
     if text.startswith(NOTEBOOK) or hashlib.blake2b(text, digest_size=16).digest() == digest:
         return True
     decoded = text.decode("utf-8", "replace")
@@ -350,11 +344,14 @@ def _is_text_of(text: bytes, digest: bytes) -> bool:
     return False
 
 
+# -- the history index and those of libraries --------------------------------------------------------------------------
+
+
 def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
     index = HistoryIndex.for_root(project)
     if not (index.store.folder / NAME).exists():
         return
-    mend = run_hint("lurcher index --history --rebuild", project.root.path)
+    fix = run_hint("lurcher index --history --rebuild", project.root.path)
     try:
         found = index.read_from_disk()
         if found is None:
@@ -371,17 +368,17 @@ def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
         if manifest.outcomes.name:
             index.store.outcomes(manifest.outcomes.name).verify()
     except OutdatedIndex as outdated:
-        yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
+        yield Finding("history", NOTE, f"{outdated.message}: the next query rebuilds it", fix)
         return
     except (LurcherError, OSError) as error:
-        yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
+        yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), fix)
         return
     held = f"{history.commit_count:,} of {format_count(manifest.total, 'commit')}"
     yield Finding("history", OK, f"{held} in {format_count(len(history.segments), 'segment')}")
 
 
 def check_libraries(project: RootIndex) -> Iterator[Finding]:
-    """Nothing where no library was ever indexed."""
+    """Check the index of each library: whether it can be read, and is of the installed version."""
     found, unusable = libraries_of(project)
     for note in unusable:
         yield Finding("libraries", NOTE, note.reason, note.hint)
