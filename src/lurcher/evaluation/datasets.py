@@ -263,8 +263,8 @@ def _labelled(row: Row, name: str, language: str) -> Task:
 
 def _two_ways(instance: str, title: str, text: str, **rest: Any) -> list[Task]:
     return [
-        Task(f"{instance}/{variant}", asked.strip(), variant=variant, **rest)
-        for variant, asked in (("title", title), ("text", text))
+        Task(f"{instance}/{variant}", query.strip(), variant=variant, **rest)
+        for variant, query in (("title", title), ("text", text))
     ]
 
 

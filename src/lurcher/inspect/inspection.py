@@ -73,7 +73,7 @@ class Inspection:
         """The file at one of these paths, inside of the folders that the engine was opened for."""
         file = file_at(snapshot, names)
         if not filter_files(snapshot, self._workspace.narrow(Filter()))[file]:
-            raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
+            raise PathError(f"{snapshot.path(file)} is outside of the given folders", "name a file below one of them")
         return file
 
     # -- structure --------------------------------------------------------------------------------------------------------

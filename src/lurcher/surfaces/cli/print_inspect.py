@@ -43,9 +43,9 @@ def print_impact(answer: ImpactAnswer, locate: Locate) -> None:
 
 def print_impact_totals(answer: ImpactAnswer) -> None:
     """Prints the totals to stderr, since they are not results."""
-    asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
+    target = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     if not answer.dependents:
-        print(f"nothing imports {printable(asked)}", file=sys.stderr)
+        print(f"nothing imports {printable(target)}", file=sys.stderr)
     for hop in answer.by_hop:
         cut = f", {hop.shown:,} listed" if hop.shown < hop.total else ""
         files, tests = format_count(hop.total, "file"), format_count(hop.tests, "test")
@@ -130,11 +130,11 @@ def print_exists(answer: ExistsAnswer, locate: Locate) -> None:
 
 _SECONDS = 60.0
 _MOST_LABELS = 3
-_FILL = {"asked": "#2b6cb0", "test": "#e2e8f0", "code": "#ebf8ff"}
+_FILL = {"target": "#2b6cb0", "test": "#e2e8f0", "code": "#ebf8ff"}
 
 
 def render_dot(answer: ImpactAnswer) -> str:
-    """Files as nodes, the one asked about at the left; an arrow from each dependent's import to what it imports."""
+    """Files as nodes, the given one at the left; an arrow from each dependent's import to what it imports."""
     listed = {answer.path, *(entry.path for entry in answer.dependents)}
     lines = [
         "digraph impact {",
@@ -142,7 +142,7 @@ def render_dot(answer: ImpactAnswer) -> str:
         '  graph [fontname="sans-serif", nodesep=0.15, ranksep=0.9];',
         '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=11, color="#a0aec0", margin="0.12,0.05"];',
         '  edge [fontname="sans-serif", fontsize=9, color="#718096", fontcolor="#4a5568", arrowsize=0.7];',
-        f'  {_quoted(answer.path)} [fillcolor="{_FILL["asked"]}", fontcolor=white];',
+        f'  {_quoted(answer.path)} [fillcolor="{_FILL["target"]}", fontcolor=white];',
     ]
     for entry in answer.dependents:
         traits = f'fillcolor="{_FILL["test"]}", style="rounded,filled,dashed"' if entry.test else f'fillcolor="{_FILL["code"]}"'

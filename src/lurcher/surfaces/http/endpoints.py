@@ -136,7 +136,7 @@ def _search_early(engine: Engine, values: Values, search: Callable[..., Answer])
 
 
 def _answer_data(answer: Answer, values: Values) -> dict[str, Any]:
-    """As the command line prints it: without what differs from run to run, unless asked for."""
+    """As the command line prints it: timings, which differ from run to run, only on request."""
     found = answer.to_dict()
     if not values.get("timings"):
         found["timings_ms"] = {}
@@ -164,7 +164,7 @@ def _why(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
 
 
 def _explain(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    path = _listed_path(engine, values, check)  # only what is in the index has its past told
+    path = _listed_path(engine, values, check)  # history is shown only of files that are in the index
     return engine.explain(path, values.get("first"), values.get("last"), limit=values.get("limit", 10)).to_dict()
 
 

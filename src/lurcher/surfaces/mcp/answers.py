@@ -211,8 +211,8 @@ def render_impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget:
         f"hop {hop.hop}: {format_count(hop.total, 'file')}, {format_count(hop.tests, 'test')}" for hop in answer.by_hop
     )
     listed = f"; {len(kept)} of {len(dependents)} listed" if len(kept) < len(dependents) else ""
-    asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
-    first = "" if dependents else f"nothing imports {asked}"
+    target = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
+    first = "" if dependents else f"nothing imports {target}"
     more = f"{totals}{listed}" if dependents else ""
     text = _pack(["".join(map(_dependent_text, kept))], budget, _join_lines(first, more), answer.standing.degraded)
     data = {

@@ -89,8 +89,8 @@ class Access:
         """
         if "\0" in path or len(path) > 4096:
             raise PathError("this is not a path", "pass a path as a hit has it")
-        asked = Path(path)
-        places = [asked] if asked.is_absolute() else [base / asked for base in self._bases(asked)]
+        given = Path(path)
+        places = [given] if given.is_absolute() else [base / given for base in self._bases(given)]
         allowed = []
         for place in places:
             try:

@@ -126,8 +126,8 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
     if given["library"] or given["source"] == LIBRARIES:
         if given["path"]:
             raise UsageError("'path' is not for libraries", "name one with 'library'")
-        asked: dict[str, Any] = {**options, "sources": [given["source"] or LIBRARIES], "libraries": given["library"] or []}
-        return answers.render_search(call.served.engine.search(given["query"], **asked), budget)
+        library: dict[str, Any] = {**options, "sources": [given["source"] or LIBRARIES], "libraries": given["library"] or []}
+        return answers.render_search(call.served.engine.search(given["query"], **library), budget)
     if given["source"] in ("history", ALL):
         try:
             with scope.served.with_history() as engine:
