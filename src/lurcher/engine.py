@@ -38,14 +38,15 @@ if TYPE_CHECKING:
     from lurcher.indexing.freshness import TreeState
     from lurcher.indexing.generation import View
     from lurcher.indexing.watcher import Notice, Update, WatchIntervals
-    from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
     from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.context import ContextAnswer
     from lurcher.inspect.doctor.checks import Finding
     from lurcher.inspect.examples import Examples
-    from lurcher.inspect.explain import ExplainAnswer, OutcomeLookup, RelatedLookup
-    from lurcher.inspect.file_view import FileAnswer, GraphAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
+    from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.inspection import Inspection
-    from lurcher.inspect.line_ages import LineAgesAnswer
+    from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.stores.corpus import StoreCorpus
 
@@ -529,7 +530,7 @@ class Engine:
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
         """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
-        from lurcher.inspect.status import status_of
+        from lurcher.inspect.inspection import status_of
 
         entries = [status_of(project, skipped=skipped) for project in self._workspace.projects]
         libraries = self.libraries()

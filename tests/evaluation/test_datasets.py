@@ -3,9 +3,8 @@ import json
 import pytest
 
 from lurcher.errors import DatasetError
-from lurcher.evaluation.datasets import QUOTED, UNQUOTED, load_dataset
+from lurcher.evaluation.datasets import QUOTED, UNQUOTED, Target, load_dataset
 from lurcher.evaluation.harness import evaluate
-from lurcher.evaluation.labels import Target
 
 from .fakes import FakeSearcher, Mirror, code_set, commit_hit, opening, write_lines, write_tree
 

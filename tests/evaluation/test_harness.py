@@ -183,7 +183,7 @@ def test_issues_are_asked_at_their_commit_and_reported_in_two_variants(tmp_path,
 
 
 def test_issues_need_a_folder_to_work_in(tmp_path, issue_set):
-    with pytest.raises(DatasetError, match="laid out somewhere"):
+    with pytest.raises(DatasetError, match="a folder is needed"):
         evaluate(issue_set[0], opening(FakeSearcher({})), repos=tmp_path / "mirrors")
 
 

@@ -14,7 +14,7 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.indexing import writer
 from lurcher.indexing.writer import by_priority
-from lurcher.inspect.status import status_of
+from lurcher.inspect.inspection import status_of
 from lurcher.sources.files import Entry
 from lurcher.storage.folder import IndexFolder
 from lurcher.storage.manifest import WAITING

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from lurcher.answer.budget import count_tokens
 from lurcher.errors import QueryError
-from lurcher.inspect.answers import Basis, ContextAnswer
-from lurcher.inspect.context import context, head_of
-from lurcher.inspect.resolve_path import files_at
+from lurcher.inspect import Basis, files_at
+from lurcher.inspect.context import ContextAnswer, context, head_of
 from lurcher.types import IndexState
 from tests.inspect.trees import FILES
 from tests.small import snapshot_of

@@ -14,9 +14,9 @@ import pytest
 
 from lurcher.engine import Engine, diagnose
 from lurcher.indexing.root_index import RootIndex
-from lurcher.inspect.doctor import folder, installation
-from lurcher.inspect.doctor import segments as content
+from lurcher.inspect.doctor import checks
 from lurcher.inspect.doctor.checks import PROBLEM, Finding
+from lurcher.inspect.doctor.index_files import check_folder, check_index
 from lurcher.storage import manifest as manifests
 from tests.conftest import run_lurcher
 from tests.indexing.conftest import in_two_segments, index_files, opened, write
@@ -49,7 +49,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 def problems(project: RootIndex) -> list[Finding]:
     """What is wrong with the index folder and what is in it."""
-    found = [*folder.examine(project), *content.examine(project, silent, quick=False)]
+    found = [*check_folder(project), *check_index(project, silent, quick=False)]
     return [finding for finding in found if finding.state == PROBLEM]
 
 
@@ -73,7 +73,7 @@ def test_a_healthy_index_is_all_well_and_left_alone(indexed: Path) -> None:
     assert {line.split()[1] for line in result.out.splitlines()} >= {
         "python", "packages", "grammars", "git", "settings", "model", "folder", "lock", "index", "tree", "watch",
     }  # fmt: skip
-    assert "every byte, table and text is as it was written" in result.out
+    assert "every byte, table and text is intact" in result.out
     report = run_lurcher("doctor", indexed, "--json").json
     assert report["problems"] == 0
     assert all(set(check) == {"check", "state", "message", "hint", "root"} for check in report["checks"])
@@ -208,7 +208,7 @@ def test_a_manifest_that_leads_to_other_files_is_found(indexed: Path) -> None:
 
     rewrite(indexed, swap)
     (finding,) = problems(project_of(indexed))
-    assert "src/cookies.py is said to be where src/client.py is" in finding.message
+    assert "src/cookies.py is listed where src/client.py is" in finding.message
 
 
 def test_a_segment_under_another_name_is_found(indexed: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_segment_under_another_name_is_found(indexed: Path) -> None:
     (project.store.folder / manifest.segments[0]).rename(path)
     rewrite(indexed, lambda rows: None, path.name)
     (finding,) = problems(project)
-    assert f"{path.name} is damaged: its content is not what its name says" in finding.message
+    assert f"{path.name} is damaged: its content does not match its name" in finding.message
 
 
 def test_a_manifest_that_leads_beyond_a_segment_is_found(indexed: Path) -> None:
@@ -268,7 +268,7 @@ def test_what_killed_writers_left_is_noted(indexed: Path) -> None:
     (indexed / ".lurcher" / f".manifest.{os.getpid()}-0.tmp").write_bytes(b"at work")
     result = run_lurcher("doctor", indexed)
     assert result.status == 0
-    assert "left by a writer that was killed: .manifest.999999999-0.tmp (" in result.out
+    assert "left behind by a writer that was killed: .manifest.999999999-0.tmp (" in result.out
     assert f"segments or vectors that no manifest names: {'0' * 24}.segment" in result.out
 
 
@@ -286,7 +286,7 @@ def test_who_is_writing_is_told(indexed: Path) -> None:
 def test_an_index_of_other_settings_is_noted(indexed: Path) -> None:
     result = run_lurcher("doctor", indexed, "--set", "index.chunk_chars=700")
     assert result.status == 0
-    assert "the index was made with chunk_chars 1500 (now 700): the next query makes it anew" in result.out
+    assert "the index was made with chunk_chars 1500 (now 700): the next query rebuilds it" in result.out
 
 
 def test_settings_that_cannot_be_read_are_a_problem(indexed: Path) -> None:
@@ -341,16 +341,16 @@ def test_a_folder_that_cannot_be_written_is_a_problem(indexed: Path, without_pri
 
 def test_too_little_room_is_a_problem(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(indexed)
-    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: usage._replace(free=10))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=10))
     (finding,) = problems(project_of(indexed))
-    assert "too few to make the index" in finding.message
+    assert "too few to rebuild the index" in finding.message
 
 
 def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def packages() -> Any:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(installation, "packages", packages)
+    monkeypatch.setattr(checks, "check_packages", packages)
     found = list(diagnose(indexed))
     assert [finding.message for finding in found if finding.state == PROBLEM] == [
         "the check itself failed: ZeroDivisionError: oh"
@@ -359,15 +359,15 @@ def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(indexed: Pa
 
 
 def test_a_missing_grammar_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = installation.load_capsule
+    original = checks.load_capsule
 
     def without(module: str, function: str) -> Any:
         if module in ("tree_sitter_lua", "tree_sitter_ocaml"):
             raise ImportError(f"No module named '{module}'")
         return original(module, function)
 
-    monkeypatch.setattr(installation, "load_capsule", without)
-    bad, good, note = installation.grammars()
+    monkeypatch.setattr(checks, "load_capsule", without)
+    bad, good, note = checks.check_grammars()
     assert (bad.state, bad.hint) == (PROBLEM, "run: pip install tree-sitter-lua")
     assert "26 languages" in good.message
     assert (note.state, note.hint) == ("note", "run: pip install 'lurcher[languages]'")
@@ -384,8 +384,8 @@ def test_an_index_that_is_rewritten_meanwhile_is_looked_at_again(indexed: Path, 
             opened(indexed).index(rebuild=True)
             yield Finding("index", PROBLEM, "a segment is missing")
 
-    monkeypatch.setattr(content, "_examine", examine)
-    assert list(content.examine(project, silent, quick=False)) == []
+    monkeypatch.setattr("lurcher.inspect.doctor.index_files._check_generation", examine)
+    assert list(check_index(project, silent, quick=False)) == []
     assert len(rounds) == 2
 
 

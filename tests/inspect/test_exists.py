@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.inspect.answers import Basis, ExistsAnswer
-from lurcher.inspect.exists import exists
+from lurcher.inspect import Basis
+from lurcher.inspect.exists import ExistsAnswer, exists
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import IndexState

@@ -346,7 +346,7 @@ def test_porcelain_is_parsed_as_documented() -> None:
 
 @given(st.binary(max_size=300))
 @example(b"\\8")
-def test_any_output_is_survived(output: bytes) -> None:
+def test_no_output_of_git_raises(output: bytes) -> None:
     parse_blame(output)
     unquote_path(b'"' + output + b'"')
 

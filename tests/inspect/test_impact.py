@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.inspect.answers import Basis, ImpactAnswer
-from lurcher.inspect.impact import impact
+from lurcher.inspect import Basis
+from lurcher.inspect.impact import ImpactAnswer, impact
 from lurcher.types import IndexState
 from tests.inspect.trees import FILES
 from tests.small import snapshot_of

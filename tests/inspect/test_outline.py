@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import FilterError
-from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineSymbol
-from lurcher.inspect.outline import check_kinds, outline
-from lurcher.inspect.resolve_path import files_at
+from lurcher.inspect import Basis, files_at
+from lurcher.inspect.outline import OutlineAnswer, OutlineSymbol, check_kinds, outline
 from lurcher.types import IndexState
 from tests.inspect.trees import FILES
 from tests.small import snapshot_of

@@ -13,7 +13,7 @@ import pytest
 from lurcher import Engine, config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
-from lurcher.inspect.services import stack
+from lurcher.inspect.doctor.services import stack
 from lurcher.net import breaker
 from lurcher.stores.health import store_health
 from tests.conftest import Run, write_repository
@@ -80,7 +80,7 @@ def test_what_is_down_is_named_with_what_was_tried(root: Path, servers: dict[str
 def test_a_bad_server_costs_the_doctor_no_more_than_its_limit(
     root: Path, conduct: Conduct, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lurcher.inspect.services.SECONDS", 0.3)
+    monkeypatch.setattr("lurcher.inspect.doctor.services.SECONDS", 0.3)
     with playing(conduct) as played:
         began = time.monotonic()
         values = {"embedding.provider": "tei", "embedding.url": played.url}

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lurcher.inspect.answers import Basis, Dependent, ImpactAnswer
+from lurcher.inspect import Basis
+from lurcher.inspect.impact import Dependent, ImpactAnswer
 from lurcher.runtime.terminal import format_count
 from lurcher.surfaces.cli import print_inspect
 from lurcher.types import IndexState

@@ -254,8 +254,7 @@ def test_the_tool_for_search_asks_the_store(nowhere: Path) -> None:
 
 def called(name: str, folder: Path, **more: Any) -> Any:
     tools = pytest.importorskip("lurcher.surfaces.mcp.tools")
-    from lurcher.surfaces.mcp.access import Access
-    from lurcher.surfaces.mcp.arguments import check_arguments
+    from lurcher.surfaces.mcp.requests import Access, check_arguments
 
     tool = next(tool for tool in tools.TOOLS if tool.name == name)
     with Session.open(folder) as served:
@@ -366,7 +365,7 @@ def test_a_server_writes_nothing_to_a_store(repository: Path, shared: str, monke
 
 
 def test_the_builder_of_a_server_does_not_share(repository: Path, shared: str) -> None:
-    from lurcher.server.builder import InProcessBuild, make_request
+    from lurcher.server.session import InProcessBuild, make_request
 
     told: list[dict[str, Any]] = []
 

@@ -73,6 +73,29 @@ def test_the_process_refuses_in_the_same_way(shared: Path, run: Callable[..., An
     refused(run("symbol", "Client", "-k", "0", cwd=shared), "limit is 0")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("impct", "a.py"), ["'impct' is not a command", "did you mean impact?"]),
+        (("serach", QUESTION), ["did you mean search?"]),
+        (("redirects",), ["'redirects' is not a command", "lurcher search QUERY"]),
+        (("search", QUESTION, "--rankng", "classic"), ["unknown flag --rankng", "did you mean --ranking?"]),
+        (("index", "--wach"), ["did you mean --watch?"]),
+        (("status", "--zzzz"), ["unknown flag --zzzz", "lurcher status --help"]),
+        (("search", QUESTION, "--set", "serch.limit=5"), ["unknown setting", "did you mean 'search.limit'?"]),
+        (("search", QUESTION, "--mode", "lexcal"), ["unknown mode 'lexcal'", "lexical"]),
+        (("search", QUESTION, "--ranking", "clasic"), ["unknown ranking 'clasic'", "classic"]),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest_one(
+    shared: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: list[str]
+) -> None:
+    monkeypatch.chdir(shared)
+    result = ask(*arguments)
+    refused(result, *words)
+    assert len(result.err) < 160, "not a list of everything there is"
+
+
 def test_errors_are_json_too_when_asked(shared: Path, ask: Callable[..., Any]) -> None:
     result = ask("search", "redirect", shared, "--json", "-k", "0")
     assert result.status == 2

@@ -35,7 +35,7 @@ def test_doctor_reads_outcomes_too(repository: Path, ask: Run) -> None:
 def test_doctor_reads_every_byte_of_it(repository: Path, ask: Run) -> None:
     ask("index", repository, "--history")
     sound = ask("doctor", repository)
-    assert "1 of 1 commit in 1 segment" in sound.out and "not ours" not in sound.out
+    assert "1 of 1 commit in 1 segment" in sound.out and "do not belong" not in sound.out
     (segment,) = (repository / ".lurcher/history").glob("*.segment")
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1

@@ -11,9 +11,8 @@ from lurcher.errors import LurcherError, QueryError, UsageError
 from lurcher.query.validate import FUSIONS, KNOWN, MAX_LIMIT
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.cli.flags import COMMANDS, parse
-from lurcher.surfaces.http.endpoints import ENDPOINTS
-from lurcher.surfaces.http.openapi import document
-from lurcher.surfaces.mcp.arguments import ARGUMENTS, check_arguments, schema
+from lurcher.surfaces.http.endpoints import ENDPOINTS, openapi_document
+from lurcher.surfaces.mcp.requests import ARGUMENTS, check_arguments, input_schema
 from lurcher.surfaces.parameters import HTTP, MCP, Parameter, check, check_all, read
 
 DECLARED = [value for value in vars(p).values() if isinstance(value, Parameter)]
@@ -116,7 +115,8 @@ def test_a_required_one_is_missing() -> None:
 
 
 def test_both_documents_describe_the_same_choices() -> None:
-    tool = schema(ARGUMENTS["search"])["properties"]
-    page = {entry["name"]: entry["schema"] for entry in document(ENDPOINTS)["paths"]["/api/search"]["get"]["parameters"]}
+    tool = input_schema(ARGUMENTS["search"])["properties"]
+    described = openapi_document(ENDPOINTS)["paths"]["/api/search"]["get"]["parameters"]
+    page = {entry["name"]: entry["schema"] for entry in described}
     assert tool["mode"]["enum"] == page["mode"]["enum"] and tool["source"]["enum"] == page["in"]["enum"]
     assert tool["limit"]["default"] == 8 and page["limit"]["maximum"] == 200

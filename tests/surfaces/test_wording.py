@@ -13,13 +13,14 @@ import lurcher
 from lurcher.errors import Template, UsageError
 from lurcher.surfaces.http.endpoints import PAGE_WORDING as PAGE
 from lurcher.surfaces.http.endpoints import WORDING as HTTP
-from lurcher.surfaces.mcp.arguments import ARGUMENTS
-from lurcher.surfaces.mcp.arguments import WORDING as MCP
+from lurcher.surfaces.mcp.requests import ARGUMENTS
+from lurcher.surfaces.mcp.requests import WORDING as MCP
 from lurcher.surfaces.wording import Wording
 
 SOURCE = Path(lurcher.__file__).parent
 COMMAND_LINE = (
-    "surfaces/cli/", "surfaces/agents/", "surfaces/http/serve", "surfaces/mcp/access.py", "evaluation/", "index/doctor/",
+    "surfaces/cli/", "surfaces/agents/", "surfaces/http/__init__.py", "surfaces/http/server.py", "surfaces/mcp/requests.py",
+    "evaluation/", "inspect/doctor/",
 )  # fmt: skip
 """Files whose errors only the command line can show: `lurcher serve` and `lurcher mcp` too, while they start."""
 FLAG = re.compile(r"(^|[^\w`])--[a-z]")

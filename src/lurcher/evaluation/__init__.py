@@ -1,8 +1,7 @@
-"""Scores an engine on labelled questions: datasets → harness → runs → report and comparison."""
+"""Scores an engine on labelled questions: datasets → harness → runs → report."""
 
-from lurcher.evaluation.compare import Comparison, compare
 from lurcher.evaluation.harness import Searcher, evaluate
-from lurcher.evaluation.report import format_comparison, format_report
+from lurcher.evaluation.report import Comparison, compare, format_comparison, format_report
 from lurcher.evaluation.runs import Run, load_run, save_run
 
 __all__ = [

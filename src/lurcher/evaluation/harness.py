@@ -1,31 +1,31 @@
-"""Asks an engine every question of a dataset and scores the answers, one repository after another."""
+"""Runs every query of a dataset and scores the hits, one repository after another."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from lurcher.errors import DatasetError, LurcherError
-from lurcher.evaluation.datasets import Dataset, Place, Task, load_dataset
-from lurcher.evaluation.git import lay_out, message_of, patch_id
-from lurcher.evaluation.labels import FileNames, Judge, document_key, judge_commit, judge_pattern, judge_target
+from lurcher.evaluation.datasets import Dataset, Place, Target, Task, load_dataset
 from lurcher.evaluation.metrics import first_of_each, hit_at, ndcg, reciprocal_rank, target_ranks, token_recall
-from lurcher.evaluation.runs import Run, new_run
-from lurcher.evaluation.summary import QueryResult
-from lurcher.evaluation.trees import list_files, verbatim_queries
+from lurcher.evaluation.runs import QueryResult, Run, new_run
+from lurcher.evaluation.trees import export_tree, list_files, message_of, patch_id, verbatim_queries
 from lurcher.types import Answer, Hit
 
 K = 10
 FETCHED = 20
-"""Twice K, so that ten files are left after each file's further hits are dropped."""
+"""Hits per query: twice K, so that ten files are left when only the first hit of each file counts."""
 TOKEN_BUDGETS = (500, 1000, 2000, 4000, 8000)
 WARM_UP = "open the index and read its tables"
 SHOWN_QUERY = 200
+MAX_PATTERN_TEXT = 20_000
+_SHA = re.compile(r"[0-9a-f]{7,64}")
 
 
 class Searcher(Protocol):
@@ -37,6 +37,7 @@ class Searcher(Protocol):
 
 OpenEngine = Callable[[Path], AbstractContextManager[Searcher]]
 Progress = Callable[[int, int, str], None]
+Judge = Callable[[Hit], bool]
 
 
 def evaluate(
@@ -55,14 +56,15 @@ def evaluate(
 ) -> Run:
     """Scores an engine on a dataset.
 
-    `repos` holds exported trees (code) or bare git directories (issues, history), `root` is the folder of one's own
-    questions, `work` keeps the trees laid out for issues. `options` go to every search; `settings` are only recorded.
-    `only` restricts the run to some repositories. A question that fails scores 0; when all fail, the error is raised.
+    `repos` holds exported trees (code) or bare git directories (issues, history), `root` is the folder that your own
+    questions are about, `work` keeps the trees that are exported for issues. `options` go to every search; `settings`
+    are only recorded. `only` restricts the run to some repositories. A question that fails scores 0; when all fail,
+    the error is raised.
     """
     chosen = _restrict(load_dataset(dataset, repos=repos, root=root), only)
-    asked = dict(options or {})
+    search_options = dict(options or {})
     if chosen.kind == "history":
-        asked.setdefault("sources", ["history"])
+        search_options.setdefault("sources", ["history"])
     total = sum(len(place.tasks) for place in chosen.places)
     tally = _Tally(warnings=list(chosen.warnings))
     for place in chosen.places:
@@ -71,7 +73,7 @@ def evaluate(
         judges = _judges(place, files, tally.warnings)
         if check_leaks:
             _warn_of_leaks(place, folder, files, tally.warnings)
-        for task, answer, ms, failure in _answers(place, open_engine, folder, limit, asked, tally):
+        for task, answer, ms, failure in _answers(place, open_engine, folder, limit, search_options, tally):
             if progress is not None:
                 progress(len(tally.results), total, place.name)
             hits = answer.hits if answer else ()
@@ -83,13 +85,13 @@ def evaluate(
     tally.warnings += _counted("question failed", Counter(error.message for error in tally.failures))
     tally.warnings += _counted("answer degraded", tally.degraded)
     described = {"name": chosen.name, "kind": chosen.kind, "digest": chosen.digest}
-    recorded = {"limit": limit, **asked, **(settings or {})}
+    recorded = {"limit": limit, **search_options, **(settings or {})}
     return new_run(tuple(tally.results), described, recorded, tally.opening_s, tuple(tally.warnings))
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What a run gathers on its way."""
+    """What is collected while a run goes on."""
 
     warnings: list[str]
     results: list[QueryResult] = field(default_factory=list)
@@ -140,7 +142,7 @@ def _restrict(dataset: Dataset, only: Collection[str]) -> Dataset:
 
 
 def _prepare(place: Place, kind: str, work: Path | None) -> Path:
-    """The folder to open: given, the bare repository itself, or a tree laid out from it."""
+    """The folder to open: the given one, the bare repository itself, or a tree written out from it."""
     if place.folder is not None:
         return place.folder
     if place.git_directory is None:
@@ -148,12 +150,12 @@ def _prepare(place: Place, kind: str, work: Path | None) -> Path:
     if kind == "history" or place.commit is None:
         return place.git_directory
     if work is None:
-        raise DatasetError("trees of issues have to be laid out somewhere", hint="add --work FOLDER")
-    return lay_out(place.git_directory, place.commit, work / place.name)
+        raise DatasetError("a folder is needed to write the trees of issues to", hint="add --work FOLDER")
+    return export_tree(place.git_directory, place.commit, work / place.name)
 
 
 def _judges(place: Place, files: Sequence[str], warnings: list[str]) -> dict[str, list[Judge]]:
-    """For each question what its hits are judged by; labels of files that do not exist are named."""
+    """For each query, the tests that its hits must pass; a label without a file becomes a warning."""
     names = FileNames(files, place.prefix)
     lost: dict[str, None] = {}
     judges: dict[str, list[Judge]] = {}
@@ -235,3 +237,65 @@ def _counted(what: str, counts: Counter[str]) -> Iterator[str]:
 def _short(text: str, length: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+# -- what makes a hit right --------------------------------------------------------------------------------------------
+
+
+class FileNames:
+    """The files of an indexed folder, found by a label that is relative to the repository."""
+
+    def __init__(self, files: Iterable[str], prefix: str = "") -> None:
+        self._by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for path in sorted(files):
+            full = f"{prefix}/{path}" if prefix else path
+            self._by_name[path.rpartition("/")[2]].append((full, path))
+
+    def find(self, label: str) -> frozenset[str]:
+        """The file of exactly that path if there is one, else every file whose path ends in it."""
+        namesakes = self._by_name.get(label.rpartition("/")[2], [])
+        exact = [path for full, path in namesakes if full == label] or [path for _, path in namesakes if path == label]
+        return frozenset(exact or [path for full, path in namesakes if full.endswith(f"/{label}")])
+
+
+def judge_target(target: Target, files: frozenset[str]) -> Judge:
+    """Accepts a hit in one of the target's files that overlaps its lines; a commit that changed the file is not the file."""
+    first = target.start_line
+    last = target.end_line
+
+    def judge(hit: Hit) -> bool:
+        if hit.path not in files or hit.source == "history":
+            return False
+        return (last is None or hit.start_line <= last) and (first is None or hit.end_line >= first)
+
+    return judge
+
+
+def judge_pattern(pattern: re.Pattern[str]) -> Judge:
+    """Accepts a hit whose path, symbol, commit subject or text matches."""
+
+    def judge(hit: Hit) -> bool:
+        subject = str((hit.commit or {}).get("subject") or "")
+        return any(pattern.search(part[:MAX_PATTERN_TEXT]) for part in (hit.path, hit.symbol or "", subject, hit.text))
+
+    return judge
+
+
+def judge_commit(commit: str, subject: str, same_patch: Callable[[str], bool]) -> Judge:
+    """Accepts that commit, or one of the same subject that is the same patch."""
+
+    def judge(hit: Hit) -> bool:
+        sha = str((hit.commit or {}).get("sha") or "")
+        if not _SHA.fullmatch(sha):
+            return False
+        if commit.startswith(sha) or sha.startswith(commit):
+            return True
+        # Comparing patches costs two git processes; a cherry-pick keeps its subject, so compare only then.
+        return (hit.commit or {}).get("subject") == subject != "" and same_patch(sha)
+
+    return judge
+
+
+def document_key(hit: Hit) -> str:
+    """What counts as one document: the commit of a history hit, else the file."""
+    return str((hit.commit or {}).get("sha") or hit.path) if hit.source == "history" else hit.path

@@ -1,15 +1,125 @@
-"""Looks at an indexed folder from outside the engine: its files, and the questions that stand in them word for word."""
+"""The repositories of a dataset: trees, messages and patches from git, and the files of a tree.
+
+None of this uses the engine, so an evaluation does not depend on what it measures.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from lurcher.errors import DatasetError
+
+# A partial clone would fetch what it lacks; evaluation never goes to the network.
+OFFLINE = ("git", "-c", "protocol.allow=never")
 SKIPPED = frozenset({".git", ".hg", ".svn", ".lurcher", "node_modules", "__pycache__"})
 MAX_BYTES = 1_000_000
 MIN_WORDS = 3
+
+
+def git(directory: Path, *arguments: str, stdin: str | None = None) -> str | None:
+    """What git prints, or None when it fails."""
+    try:
+        done = subprocess.run(
+            [*OFFLINE, "-C", str(directory), *arguments],
+            input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            check=False,
+        )
+    except OSError:
+        return None
+    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
+
+
+def bare_directory(repos: Path, repository: str) -> Path:
+    """Where the git directory of OWNER/NAME lies below the folder of mirrors; the case of letters does not matter."""
+    name = repository.replace("/", "+")
+    if not (repos / name).exists():
+        alike = (entry.name for entry in sorted(repos.iterdir()) if entry.name.casefold() == name.casefold())
+        name = next(alike, name)
+    return repos / name / "repo"
+
+
+def export_tree(git_directory: Path, commit: str, target: Path) -> Path:
+    """Write the tree at a commit to a folder, once; the folder gets its name when the tree is complete."""
+    if target.is_dir():
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=target.parent))
+        try:
+            _extract(git_directory, commit, partial)
+            partial.rename(target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        if not target.is_dir():  # another process may have finished the same tree first
+            raise DatasetError(
+                f"{target} cannot be written: {error}", hint="check that git is installed and the folder writable"
+            ) from None
+    return target
+
+
+def _extract(git_directory: Path, commit: str, folder: Path) -> None:
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            [*OFFLINE, "-C", str(git_directory), "archive", "--format=tar", commit],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        ) as process,
+    ):
+        broken = ""
+        try:
+            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                for member in archive:
+                    _write(archive, member, folder)
+        except tarfile.TarError as error:
+            broken = str(error)
+        if process.stdout is not None:
+            process.stdout.read()  # git may still be padding its last block
+        if process.wait() or broken:
+            errors.seek(0)
+            reason = errors.read().decode("utf-8", "replace").strip().splitlines()
+            raise DatasetError(
+                f"git cannot export {commit[:12]} of {git_directory.parent.name}: {reason[-1] if reason else broken}",
+                hint="fetch that commit into the bare repository, then run again",
+            )
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    name = PurePosixPath(member.name)
+    # Links are left out: nothing indexes them, and one that points outside would leave the folder.
+    if not member.isfile() or name.is_absolute() or ".." in name.parts:
+        return
+    content = archive.extractfile(member)
+    if content is not None:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as out:
+            shutil.copyfileobj(content, out)
+
+
+def message_of(git_directory: Path, commit: str) -> str | None:
+    """The commit's whole message, or None when the commit is not there."""
+    return git(git_directory, "show", "--no-patch", "--format=%B", f"{commit}^{{commit}}")
+
+
+def patch_id(git_directory: Path, commit: str) -> str | None:
+    """What stays the same when a commit is cherry-picked or rebased; None for an empty or missing one."""
+    patch = git(git_directory, "show", "--format=", "--no-ext-diff", "--no-textconv", commit)
+    if not patch:
+        return None
+    named = git(git_directory, "patch-id", "--stable", stdin=patch)
+    return named.split()[0] if named and named.split() else None
 
 
 def list_files(root: Path) -> list[str]:
@@ -23,7 +133,7 @@ def list_files(root: Path) -> list[str]:
 
 
 def verbatim_queries(root: Path, files: Sequence[str], queries: Iterable[str]) -> dict[str, str]:
-    """The queries that stand word for word in a file, each with the first such file.
+    """The queries that occur word for word in a file, each with the first such file.
 
     White space and the case of ASCII letters do not count. Queries of fewer than three words are names, which are meant
     to be found.
@@ -32,7 +142,7 @@ def verbatim_queries(root: Path, files: Sequence[str], queries: Iterable[str]) -
     for query in dict.fromkeys(queries):
         words = [word.encode().lower() for word in query.split()]
         if len(words) >= MIN_WORDS:
-            # Some word is nearly always absent, a long one most likely: plain search sees that faster than the pattern.
+            # Most files lack one of the words, most likely a long one: a plain substring test is faster than the pattern.
             rarest_first = sorted(dict.fromkeys(words), key=len, reverse=True)
             phrase = rb"(?<!\w)" + rb"\s+".join(map(re.escape, words)) + rb"(?!\w)"
             wanted.append((query, rarest_first, re.compile(phrase)))

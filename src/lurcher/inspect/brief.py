@@ -17,8 +17,8 @@ from lurcher.corpora.history.related_commits import FileChange, commits_of_file
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
-from lurcher.inspect.answers import Basis, Section
-from lurcher.inspect.context import packed
+from lurcher.inspect import Basis
+from lurcher.inspect.context import Section, packed
 from lurcher.runtime.terminal import format_count, printable, printable_lines
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.roles import EXAMPLE, TEST

@@ -1,9 +1,9 @@
-"""One package about a file or folder, for somebody who is to work on it: as much as a budget of tokens holds.
+"""What to know about a file or folder before working on it, as text within a budget of tokens.
 
     figures → documentation → entry points → skeletons → imports both ways
 
-Sections come in this order. Each may take a share of what is left, so that a long one does not starve those after it, and says
-how much it left out.
+Sections come in this order. Each may use a share of the remaining budget, so that a long one does not starve those after it,
+and says how many entries it left out.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
 
 from lurcher.answer.budget import count_tokens
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
-from lurcher.inspect.answers import Basis, ContextAnswer, OutlineSymbol, Section
-from lurcher.inspect.outline import nested
+from lurcher.inspect import Basis, plain_fields
+from lurcher.inspect.outline import OutlineSymbol, nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
@@ -25,15 +27,49 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound
 
 _SHARES = {"documentation": 0.4, "entry points": 0.4, "skeletons": 0.7, "imported by": 0.5, "imports": 1.0}
-"""What a section may take of the tokens that are left when its turn comes."""
+"""For each section, the share of the remaining budget that it may use."""
 _MOST_LOOKED_AT = 400
-"""Definitions that may be entry points; those of files that are imported most come first."""
+"""Definitions considered as entry points; those of the most imported files come first."""
 _MOST_COUNTED = 24
-"""Entry points whose uses are counted; they are chosen by how often their names occur at all."""
+"""Entry points whose uses are counted, chosen by how often their names occur."""
 _MOST_NAMES = 8
 _ENTRIES = TYPE_KINDS | FUNCTION_KINDS
 _ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED
-"""Files that come after the others, which come by how many imports lead to them."""
+"""Roles of files that come last; the others are ordered by how many files import them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: its entries as lines of text, and how many more there are."""
+
+    name: str
+    entries: tuple[str, ...]
+    left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAnswer:
+    """The sections about a file or folder, and the whole text."""
+
+    path: str
+    budget: int
+    tokens: int
+    files: int
+    lines: int
+    languages: dict[str, int]
+    """Language to its number of files."""
+    sections: tuple[Section, ...]
+    text: str
+    """The whole text, ready for a prompt; `tokens` is its size."""
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        out = plain_fields(self)
+        del out["standing"]
+        return {**out, "sections": [section.to_dict() for section in self.sections], **self.standing.to_dict()}
 
 
 def context(
@@ -64,7 +100,7 @@ def _aside(snapshot: Snapshot, file: int) -> bool:
 
 
 def _documentation(snapshot: Snapshot, path: str, files: Sequence[int]) -> list[str]:
-    """What the files say of themselves: a README of the folder first, then the others by path, tests last."""
+    """The first paragraph of each file: the README of the folder first, then the others by path, tests last."""
     found = []
     for file in files:
         own = snapshot.path(file)
@@ -77,7 +113,7 @@ def _documentation(snapshot: Snapshot, path: str, files: Sequence[int]) -> list[
 
 
 def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
-    """Exported types and functions at the top level, most used first; those of tests and examples where there are no others."""
+    """Exported top-level types and functions, most used first; those of tests and examples only if there are no others."""
     found: list[tuple[int, SymbolMatch]] = []
     reach: dict[int, Set[int]] = {}
     for file in [file for file in files if not _aside(snapshot, file)] or files:
@@ -105,7 +141,7 @@ def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
 
 
 def _reach(snapshot: Snapshot, file: int) -> Set[int]:
-    """Files in which a name can be this file's: those that import it, and those beside it, which need not in some languages."""
+    """Files where a name can refer to this file: those that import it, and its folder, where some languages need no import."""
     prefix, (folder, _, _) = snapshot.prefix(file), snapshot.path(file).rpartition("/")
     importers = import_graph_around(snapshot, file).importers(snapshot.bare_path(file))
     beside = snapshot.folders.get(folder, ())
@@ -113,7 +149,7 @@ def _reach(snapshot: Snapshot, file: int) -> Set[int]:
 
 
 def _skeletons(snapshot: Snapshot, files: Sequence[int], whole: bool) -> list[str]:
-    """Signatures: of one file all, nested; of several the outermost types and functions of each."""
+    """Signatures: all of one file, nested, or the outermost types and functions of several files."""
     found = []
     for file in sorted(files, key=lambda file: _aside(snapshot, file)):
         definitions = snapshot.definitions_of(file)
@@ -132,7 +168,7 @@ def _lines(symbol: OutlineSymbol, indent: str) -> Iterator[str]:
 
 
 def _edges(snapshot: Snapshot, files: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Imports of these files by others, and of others by these: each as a line."""
+    """Imports of these files by others, and of other files by these, one per line."""
     inward: list[tuple[str, int, str, str]] = []
     outward: list[tuple[str, int, str, str]] = []
     here = {snapshot.path(file) for file in files}
@@ -171,7 +207,7 @@ _FURTHER = "… {} more"
 def packed(
     head: str, written: Mapping[str, Sequence[str]], shares: Mapping[str, float], budget: int
 ) -> tuple[tuple[Section, ...], str]:
-    """As many entries of each section as its share of what is left takes, first ones first; the whole never costs more."""
+    """The first entries of each section that fit its share of the remaining budget; the whole text never exceeds the budget."""
     taken: dict[str, int] = dict.fromkeys(written, 0)
     left = budget - count_tokens(head)
     for name, entries in written.items():
@@ -186,7 +222,7 @@ def packed(
             spent += cost
             taken[name] += 1
         left -= spent if taken[name] else 0
-    # Tokens of a whole are rarely more than those of its lines; where they are, the last lines go.
+    # The whole text rarely has more tokens than its lines together; if so, the last lines are removed.
     while (text := _text(head, written, taken)) and count_tokens(text) > budget:
         last = next((name for name in reversed(taken) if taken[name]), None)
         if last is None:
@@ -230,7 +266,7 @@ def head_of(text: str, language: str) -> str:
         text = text.partition("\n")[2]
     if language in _PROSE:
         return _first_paragraph(text)
-    for _ in range(4):  # a licence may stand before what is of interest
+    for _ in range(4):  # a licence may come first
         match = _STRING.match(text) if language == "python" else None
         match = match or _BLOCK.match(text) or _LINES.match(text)
         if match is None:
@@ -244,7 +280,7 @@ def head_of(text: str, language: str) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    """The first paragraph of words, without headings and markup around it; a heading where there is nothing else."""
+    """The first paragraph without headings and markup; a heading if there is nothing else."""
     heading = ""
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         lines = [line.strip() for line in paragraph.splitlines()]

@@ -1,4 +1,4 @@
-"""Questions to begin with, made of a repository's own names, commits and documents: always the same for the same state."""
+"""Example queries for the start page, made of a repository's own names, commits and documents; the same for the same state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.indexing.note_files import PARSED, is_note
-from lurcher.inspect.answers import Basis
+from lurcher.inspect import Basis
 from lurcher.runtime.kernel import np
 from lurcher.sources.git import command
 from lurcher.sources.roles import TEST, VENDORED
@@ -17,7 +17,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
 
 _FILES = 60
-"""The largest files, which are looked through for names."""
+"""The number of largest files that are searched for names."""
 _SUBJECTS = 60
 _SECONDS = 3.0
 _SHORTEST, _LONGEST = 4, 40
@@ -52,13 +52,13 @@ class Examples:
 
 
 def examples(snapshot: Snapshot, tops: Sequence[str], standing: Basis) -> Examples:
-    """One of each kind, as far as there is something to make it of; `tops` are the work trees with a history."""
+    """One example of each kind that the repository has material for; `tops` are the work trees with a history."""
     names = list(_names(snapshot))
     found: list[Example] = []
     phrases = [words for name in names if 2 <= len(words := _words(name.name)) <= 4]
     if phrases:
-        asked = phrases[-1:] if len(phrases) < 3 else phrases[2:]
-        words = asked[0][asked[0][0] in _VERBS :]
+        chosen = phrases[-1] if len(phrases) < 3 else phrases[2]
+        words = chosen[chosen[0] in _VERBS :]
         found.append(Example(f"how does {' '.join(words)} work", "", "words"))
     if names:
         one = next((name for name in names if name.container), names[0])
@@ -82,8 +82,7 @@ def _largest(snapshot: Snapshot) -> list[int]:
 
 
 def _names(snapshot: Snapshot) -> Iterator[Definition]:
-    """Names that anybody would know in this code: of each of its largest files in its main language the longest function that
-    is public, methods first."""
+    """Well-known names: the longest public function, methods first, of each of the largest files in the main language."""
     files = [file for file in _largest(snapshot) if not _is_beside(snapshot, file)]
     sizes: dict[str, int] = {}
     for file in files:
@@ -103,7 +102,7 @@ def _prominence(one: Definition) -> tuple[bool, int, int]:
 
 
 def _is_beside(snapshot: Snapshot, file: int) -> bool:
-    """Tests, and what is not the repository's own."""
+    """Whether a file is a test or not the repository's own code."""
     folders = snapshot.bare_path(file).lower().split("/")
     return bool(int(snapshot.file_roles[file]) & (TEST | VENDORED)) or not _BESIDE.isdisjoint(folders)
 
@@ -121,7 +120,7 @@ def _words(name: str) -> list[str]:
 
 
 def _subjects(top: str) -> Iterator[str]:
-    """What recent commits say of themselves, without numbers and marks; nothing that could be a key or an address."""
+    """Subjects of recent commits without numbers and prefixes; none that could contain a key or an address."""
     arguments = ("--no-show-signature", "--no-merges", "--no-patch", "--encoding=UTF-8", "--format=%s")
     status, output = command.finish(command.start(top, "log", f"--max-count={_SUBJECTS}", *arguments), _SECONDS)
     for line in output.decode("utf-8", "replace").splitlines() if status == 0 else ():

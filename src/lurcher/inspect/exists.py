@@ -1,19 +1,19 @@
-"""Whether a text occurs anywhere: by the segments' filters, or by looking.
+"""Whether a text occurs anywhere, by the Bloom filters of the segments or by searching the files.
 
-The text must stand by itself, as with `grep -w`: `user` does not occur in `get_user`. Case and spelling count. That it occurs
-nowhere is certain only if the index has all of the tree, as it is now.
+Only whole words count, as with `grep -w`: `user` does not occur in `get_user`; case matters. That it occurs nowhere is certain
+only if the index covers the whole tree and is fresh.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError
 from lurcher.indexing.coverage import combine_unread, find_unread, unread_note
-from lurcher.inspect.answers import Basis, ExistsAnswer
+from lurcher.inspect import Basis, plain_fields
 from lurcher.storage.bloom import hash_text, may_contain
 from lurcher.storage.manifest import UNREADABLE, WAITING
 from lurcher.storage.segment import UNIT_FIELDS
@@ -27,11 +27,36 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class ExistsAnswer:
+    """Whether a text occurs. Without `certain`, a yes is probable, and a no holds for the files that were read."""
+
+    pattern: str
+    exists: bool
+    certain: bool
+    path: str | None
+    """Where it was found, if files were searched."""
+    line: int | None
+    standing: Basis
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+        if self.exists:
+            return "yes" if self.certain else "probably"
+        return "no" if self.certain else "no, as far as files were read"
+
+    def to_dict(self) -> dict[str, Any]:
+        out = plain_fields(self)
+        del out["standing"]
+        return {**out, **self.standing.to_dict()}
+
+
 def exists(
     snapshot: Snapshot, pattern: str, exact: bool, index: Basis, labels: Sequence[str] = ("",),
     inside: NDArray[np.bool_] | None = None,
 ) -> ExistsAnswer:  # fmt: skip
-    """`labels` are what the paths of each root begin with; `inside` says which files count, where not all do."""
+    """`labels` are the path prefixes of the roots; `inside` marks the files to search, if not all."""
     if not pattern.strip():
         raise QueryError("the pattern is empty", "for example: lurcher exists parse_cookie")
     if len(pattern) > MOST_CHARACTERS:
@@ -45,10 +70,10 @@ def exists(
         return ExistsAnswer(pattern, True, True, *found, index)
     unread = combine_unread([(label, find_unread(view.manifest)) for label, view in zip(labels, index.views, strict=False)])
     certain = index.index.fresh and not unread
-    # What waits to be indexed and what cannot be read is told of by every answer.
-    untold = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}
-    if untold:
-        index = replace(index, degraded=(*index.degraded, unread_note(untold)))
+    # Every answer notes files that wait to be indexed or cannot be read; the others are noted here.
+    unnoted = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}
+    if unnoted:
+        index = replace(index, degraded=(*index.degraded, unread_note(unnoted)))
     return ExistsAnswer(pattern, False, certain, None, None, index)
 
 
@@ -75,7 +100,7 @@ def _is_word(character: str) -> bool:
 
 
 def _likely(snapshot: Snapshot, pattern: str) -> set[int]:
-    """Files in which every word of the pattern is known to occur, in whatever spelling."""
+    """Files that contain every word of the pattern, in any spelling, by the index."""
     found: set[int] | None = None
     for terms in map(split, words(pattern)):
         if terms:

@@ -1,6 +1,8 @@
 """Explains lines of a file: the commits that wrote them, found by blame, each with its message and its change.
 
 With a history index, each commit also has its outcome and related commits. `to_dict` of the values gives the JSON output.
+
+`line_ages` gives the commit and date of every line of a file, without messages and changes.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from lurcher.types import Degraded
 WORK_TREE = "work tree"
 _MAX_BYTES = 50_000_000
 _BINARY_PROBE = 8000
+"""A zero byte in the first so many bytes makes a file binary."""
 EXCERPT_LINES = 12
 """Lines of a change that are shown; hand-set."""
-"""A zero byte in the first so many bytes makes a file binary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ class ExplainAnswer:
 OutcomeLookup = Callable[[str], Outcome | None]
 """From the hash of a commit to its outcome."""
 RelatedLookup = Callable[[Writer], Sequence[Related]]
+"""From a commit to related ones."""
+
+
 def explain(
     root: Path,
     path: str,
@@ -368,3 +373,59 @@ def make_excerpt(path: str, hunks: Sequence[Hunk], lines: Sequence[int], most: i
         left = len(hunk.removed) + len(hunk.added) - len(removed) - len(added)
         return Excerpt(path, hunk.new_start + begin, hunk.heading, text, left)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLines:
+    """The lines of a file that one commit wrote."""
+
+    sha: str | None
+    """None for changes that are not committed."""
+    author: str
+    authored: int
+    subject: str
+    lines: tuple[tuple[int, int], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "sha": self.sha, "author": self.author, "subject": self.subject,
+            "date": utc_date(self.authored) if self.sha else None, "lines": [list(run) for run in self.lines],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LineAgesAnswer:
+    """The commits that wrote a file, uncommitted changes first, then the newest first."""
+
+    path: str
+    layers: tuple[CommitLines, ...]
+    degraded: tuple[Degraded, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        degraded = [note.to_dict() for note in self.degraded]
+        return {"path": self.path, "commits": [layer.to_dict() for layer in self.layers], "degraded": degraded}
+
+
+def line_ages(file: Path, path: str, settings: BlameSettings) -> LineAgesAnswer:
+    """Blame all lines of a file; `file` is its location, `path` its name in the answer."""
+    top = next((folder for folder in file.parents if (folder / ".git").exists()), None)
+    try:
+        data = file.read_bytes() if file.is_file() else b""
+    except OSError:
+        data = b""
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    if top is None or not lines:
+        raise PathError(f"{path} has no history", "name a file of a git repository that is not empty")
+    found = blame(top, file.relative_to(top).as_posix(), 1, lines, settings)
+    if found is None:
+        raise PathError(f"git could not blame {path}", "commit it first")
+    numbers: dict[str, list[int]] = {}
+    for line in found.lines:
+        numbers.setdefault(line.sha, []).append(line.number)
+    commits = []
+    for sha, mine in numbers.items():
+        header = found.headers[sha]
+        committed = sha if header.committed else None
+        commits.append(CommitLines(committed, header.author, header.authored, header.subject, line_runs(sorted(mine))))
+    commits.sort(key=lambda commit: (commit.sha is not None, -commit.authored, commit.sha or ""))
+    return LineAgesAnswer(path, tuple(commits))

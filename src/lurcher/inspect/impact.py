@@ -1,14 +1,16 @@
-"""What depends on a file: its importers, their importers, and so on; all of them, or those that use one of its names."""
+"""What depends on a file: its importers, their importers, and so on, or those that use one of its names; also as a graph."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from lurcher.errors import QueryError, Template
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.indexing.import_graph import import_graph_around
-from lurcher.inspect.answers import Basis, Dependent, Hop, ImpactAnswer
+from lurcher.inspect import Basis, plain_fields
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
 from lurcher.query.plan import split_qualified_name
@@ -20,10 +22,78 @@ from lurcher.types import Degraded
 IMPORTED, MENTIONED = "imported", "mentioned"
 
 
+@dataclass(frozen=True, slots=True)
+class Dependent:
+    """A file that depends on another over one or more imports."""
+
+    path: str
+    hop: int
+    via: str
+    """The file one hop nearer to the given one."""
+    names: tuple[str, ...]
+    """The imported names; empty if it imports the whole module."""
+    line: int
+    confidence: float
+    language: str
+    test: bool
+    use: str | None = None
+    """How it uses the given symbol: imported by name, or mentioned."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**plain_fields(self), "confidence": round(self.confidence, 4)}
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One hop's totals; `shown` of them are listed."""
+
+    hop: int
+    total: int
+    tests: int
+    shown: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactAnswer:
+    """What depends on a file: nearest first, then most certain, then by path."""
+
+    path: str
+    language: str
+    symbol: str | None
+    hops: int
+    dependents: tuple[Dependent, ...]
+    by_hop: tuple[Hop, ...]
+    standing: Basis
+
+    @property
+    def total(self) -> int:
+        return sum(hop.total for hop in self.by_hop)
+
+    @property
+    def tests(self) -> int:
+        return sum(hop.tests for hop in self.by_hop)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "language": self.language,
+            "symbol": self.symbol,
+            "hops": self.hops,
+            "dependents": [entry.to_dict() for entry in self.dependents],
+            "total": self.total,
+            "tests": self.tests,
+            "by_hop": [hop.to_dict() for hop in self.by_hop],
+            **self.standing.to_dict(),
+        }
+
+
 def impact(
     snapshot: Snapshot, file: int, symbol: str | None, hops: int, most: int, index: Basis
 ) -> ImpactAnswer:
-    """The dependents of a file, at most so many for each hop; the totals count all."""
+    """The dependents of a file, at most `most` for each hop; the totals count all."""
     prefix = snapshot.prefix(file)
     name = None if symbol is None else _last_part(symbol)
     keep = None if name is None else _users(snapshot, prefix, name)
@@ -49,7 +119,7 @@ def _last_part(symbol: str) -> str:
 
 
 def _users(snapshot: Snapshot, prefix: str, name: str) -> Callable[[str], bool]:
-    """Whether a file says the name as it is spelled, outside of comments; an import of it says it too."""
+    """A test whether a file contains the exact name outside of comments; an import of it counts."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     units, _ = snapshot.postings("body", compound(name))
     places: dict[int, list[int]] = {}
@@ -90,3 +160,95 @@ def _notes(snapshot: Snapshot, file: int, name: str | None) -> tuple[Degraded, .
             hint = f"it defines {', '.join(near)}" if near else ""
             notes.append(Degraded("symbol", f"{snapshot.path(file)} does not define {name}", hint))
     return tuple(notes)
+
+
+MOST_NODES = 400
+"""Files of a graph: one with more is unreadable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A file of the graph. Hops count imports: negative for what the given file imports, positive for its dependents."""
+
+    path: str
+    hop: int
+    language: str
+    test: bool
+    fan_in: int
+    """The number of files that import it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__match_args__}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One file imports another."""
+
+    source: str
+    target: str
+    names: tuple[str, ...]
+    line: int
+    confidence: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "source": self.source, "target": self.target, "names": list(self.names), "line": self.line,
+            "confidence": round(self.confidence, 4),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GraphAnswer:
+    """A file among the files it imports and those that depend on it."""
+
+    path: str
+    hops: int
+    nodes: tuple[Neighbour, ...]
+    edges: tuple[Arrow, ...]
+    total: int
+    """All files within the hops, including those left out of the graph."""
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path, "hops": self.hops, "nodes": [node.to_dict() for node in self.nodes],
+            "edges": [edge.to_dict() for edge in self.edges], "total": self.total, **self.standing.to_dict(),
+        }  # fmt: skip
+
+
+def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing: Basis) -> GraphAnswer:
+    """The graph around a file: at most `most` files, the nearest and most certain first, from both directions in turn."""
+    prefix, bare = snapshot.prefix(file), snapshot.bare_path(file)
+    graph = import_graph_around(snapshot, file)
+    ahead, behind = graph.imports(bare, hops), graph.importers(bare, hops)
+    places: dict[str, int] = {bare: 0}
+    arrows: dict[tuple[str, str], Link] = {}
+    for links, sign in _in_turns(ahead, behind):
+        if links.path not in places and len(places) < most:
+            places[links.path] = sign * links.hop
+        if links.path in places and links.via in places:
+            ends = (links.via, links.path) if sign < 0 else (links.path, links.via)
+            arrows.setdefault(ends, links)
+    nodes = [_node(snapshot, prefix, path, hop, graph.fan_in(path)) for path, hop in places.items()]
+    nodes.sort(key=lambda node: (node.hop, node.path))
+    edges = [
+        Arrow(prefix + source, prefix + target, link.names, link.line, link.confidence)
+        for (source, target), link in sorted(arrows.items(), key=lambda item: item[0])
+    ]
+    total = len({bare, *(link.path for link in ahead), *(link.path for link in behind)})
+    return GraphAnswer(prefix + bare, hops, tuple(nodes), tuple(edges), total, standing)
+
+
+def _in_turns(ahead: tuple[Link, ...], behind: tuple[Link, ...]) -> list[tuple[Link, int]]:
+    """Links of both directions alternating, so that neither fills the graph alone; each in the order of hops."""
+    found: list[tuple[Link, int]] = []
+    for number in range(max(len(ahead), len(behind))):
+        found += [(links[number], sign) for links, sign in ((ahead, -1), (behind, 1)) if number < len(links)]
+    return found
+
+
+def _node(snapshot: Snapshot, prefix: str, path: str, hop: int, fan_in: int) -> Neighbour:
+    number = snapshot.live_paths[prefix + path]
+    test = bool(int(snapshot.file_roles[number]) & TEST)
+    return Neighbour(prefix + path, hop, snapshot.language(number), test, fan_in)

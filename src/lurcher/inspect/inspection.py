@@ -1,16 +1,15 @@
-"""Questions about files and folders of a workspace, answered from the current generation of its index."""
+"""Questions about files and folders of a workspace, answered from the current generation of its index; and its status."""
 
 from __future__ import annotations
 
 import os
 import posixpath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.base import SearchRequest
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
-from lurcher.inspect.answers import Basis
-from lurcher.inspect.resolve_path import file_at, file_or_symbol, files_at, unit_at
+from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.validate import as_tuple, filter_files
 from lurcher.runtime.light import replace
 from lurcher.types import Filter
@@ -22,12 +21,14 @@ if TYPE_CHECKING:
     from lurcher.corpora.base import Services
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
-    from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
+    from lurcher.indexing.root_index import RootIndex
     from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.context import ContextAnswer
     from lurcher.inspect.examples import Examples
-    from lurcher.inspect.explain import ExplainAnswer, OutcomeLookup, RelatedLookup
-    from lurcher.inspect.file_view import FileAnswer, GraphAnswer
-    from lurcher.inspect.line_ages import LineAgesAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
+    from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
+    from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.query.plan import Plan
     from lurcher.storage.snapshot import Snapshot
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
+
 HOPS = 2
-"""How many imports away `impact` looks unless a number is given, as far as the classic ranking's import proximity."""
+"""How many imports `impact` follows by default; as many as the classic ranking's import proximity."""
 FAN_IN = 100
 """Dependents that `impact` lists for each hop; all are counted. Hand-set."""
 CONTEXT_BUDGET = 4000
@@ -56,7 +58,7 @@ class Inspection:
         self._refresh, self._check, self._progress = refresh, check, progress
 
     def _answer(self, work: Callable[[Snapshot, Basis], Result]) -> Result:
-        """What `work` makes of the current generation; rebuilt, and once more, if the index turns out to be damaged."""
+        """Run `work` on the current generation; if the index turns out to be damaged, rebuild it and run once more."""
 
         def attempt(damage: tuple[Degraded, ...]) -> Result:
             views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
@@ -67,10 +69,10 @@ class Inspection:
         return self._workspace.with_repair(attempt, self._progress)
 
     def _file(self, snapshot: Snapshot, names: Sequence[str]) -> int:
-        """The file that one of some paths names, within the folders that the engine was opened for."""
+        """The file at one of these paths, inside of the folders that the engine was opened for."""
         file = file_at(snapshot, names)
         if not filter_files(snapshot, self._workspace.narrow(Filter()))[file]:
-            raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
+            raise PathError(f"{snapshot.path(file)} is outside of the given folders", "name a file below one of them")
         return file
 
     # -- structure --------------------------------------------------------------------------------------------------------
@@ -104,7 +106,7 @@ class Inspection:
         )
 
     def graph(self, path: str | Path, hops: int, most: int | None) -> GraphAnswer:
-        from lurcher.inspect.file_view import MOST_NODES, neighbourhood
+        from lurcher.inspect.impact import MOST_NODES, neighbourhood
 
         _check_hops(hops)
         names = self._workspace.candidate_paths(path)
@@ -125,13 +127,13 @@ class Inspection:
         return self._answer(work)
 
     def file(self, path: str | Path) -> FileAnswer:
-        from lurcher.inspect.file_view import whole
+        from lurcher.inspect.outline import whole
 
         names = self._workspace.candidate_paths(path)
         return self._answer(lambda snapshot, basis: whole(snapshot, self._file(snapshot, names), basis))
 
     def listed(self, path: str) -> str:
-        """The file that hits call by this very path. The file system is not read, so an error tells nothing about it."""
+        """The file with exactly this path in hits. The file system is not read, so an error says nothing about it."""
         names = (posixpath.normpath(path),)
         return self._answer(lambda snapshot, _: snapshot.path(self._file(snapshot, names)))
 
@@ -144,7 +146,7 @@ class Inspection:
     # -- hits -------------------------------------------------------------------------------------------------------------
 
     def related(self, code: CodeCorpus, path: str | Path, line: int, request: SearchRequest) -> Answer:
-        """Units like the one around a line; `request` says which files may answer, and how much of the answer to show."""
+        """Units like the one around a line; `request` has the filters and the size of the page."""
         from lurcher.answer.page import add_notes
         from lurcher.corpora.code import code_query
         from lurcher.ranking.related import RELATED, plan_related
@@ -203,7 +205,7 @@ class Inspection:
         return self._answer(work)
 
     def line_ages(self, path: str | Path) -> LineAgesAnswer:
-        from lurcher.inspect.line_ages import line_ages
+        from lurcher.inspect.explain import line_ages
 
         names = self._workspace.candidate_paths(path)
 
@@ -243,3 +245,17 @@ class Inspection:
 def _check_hops(hops: int) -> None:
     if hops < 1:
         raise QueryError(f"hops are {hops}", "use 1 or more")
+
+
+_BEFORE_HISTORY = ("root", "index", "exists", "lock", "kernel")
+"""Fields that come before the history."""
+
+
+def status_of(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
+    """What the indexes of a root hold. Fields are added over time, never renamed; `skipped` adds the paths left out."""
+    from lurcher.corpora.history.index import history_status
+    from lurcher.indexing.status import index_status
+
+    history = history_status(project)
+    code = index_status(project, skipped=skipped)
+    return {**{name: code[name] for name in _BEFORE_HISTORY}, **({} if history is None else {"history": history}), **code}

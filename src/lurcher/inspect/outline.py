@@ -1,18 +1,74 @@
-"""The symbols of a file, nested as it defines them, or of a folder, the outermost of each file."""
+"""The symbols of a file, nested, or of a folder, the outermost of each file; also the text of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from lurcher.errors import FilterError
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
-from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineFile, OutlineSymbol
+from lurcher.inspect import Basis, plain_fields
 from lurcher.storage.segment import KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
 
 _DEEPEST = 50
-"""Containers around a symbol beyond which it is shown by itself."""
+"""A symbol inside of more containers than this is shown at the top level."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineSymbol:
+    """A definition with those inside of it."""
+
+    name: str
+    qualified: str
+    kind: str
+    signature: str
+    start_line: int
+    end_line: int
+    exported: bool
+    children: tuple[OutlineSymbol, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**plain_fields(self), "children": [child.to_dict() for child in self.children]}
+
+    def __len__(self) -> int:
+        return 1 + sum(map(len, self.children))
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineFile:
+    path: str
+    language: str
+    lines: int
+    symbols: tuple[OutlineSymbol, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**plain_fields(self), "symbols": [symbol.to_dict() for symbol in self.symbols]}
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineAnswer:
+    """The symbols of a file, or of each file of a folder that has some, by path."""
+
+    path: str
+    kinds: tuple[str, ...]
+    files: tuple[OutlineFile, ...]
+    standing: Basis
+
+    @property
+    def total(self) -> int:
+        return sum(len(symbol) for file in self.files for symbol in file.symbols)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "kinds": list(self.kinds),
+            "files": [file.to_dict() for file in self.files],
+            "total": self.total,
+            **self.standing.to_dict(),
+        }
 
 
 def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -28,7 +84,7 @@ def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 def outline(
     snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, kinds: tuple[str, ...], index: Basis
 ) -> OutlineAnswer:
-    """Of one file (`whole`) everything, nested; of several the outermost; with `kinds` those of any depth, in a flat list."""
+    """All symbols of one file (`whole`), nested; the outermost of several; with `kinds` those of any depth, in a flat list."""
     found = []
     for file in files:
         definitions = snapshot.definitions_of(file)
@@ -45,7 +101,7 @@ def outline(
 
 
 def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:
-    """Definitions within those that contain them by name, which need not be around them: methods may stand apart."""
+    """Definitions nested by the names of their containers, since a method need not be inside of its type in the text."""
     holders: dict[str, list[int]] = {}
     for number, item in enumerate(definitions):
         holders.setdefault(item.qualified, []).append(number)
@@ -66,7 +122,7 @@ def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:
 
 
 def _holder(definitions: Sequence[Definition], holders: Sequence[int], item: Definition) -> int | None:
-    """Of several definitions of one container the last that is around the item, else the first there is."""
+    """The last of the containers around the item, else the first of them."""
     around = [i for i in holders if definitions[i].start_byte <= item.start_byte and item.end_byte <= definitions[i].end_byte]
     return around[-1] if around else holders[0] if holders else None
 
@@ -75,3 +131,24 @@ def _symbol(item: Definition, children: tuple[OutlineSymbol, ...] = ()) -> Outli
     return OutlineSymbol(
         item.name, item.qualified, item.kind, item.signature, item.start_line, item.end_line, item.exported, children
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """A file's text as it was indexed: decoded, and only of files that are in the index."""
+
+    path: str
+    language: str
+    lines: int
+    text: str
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path, "language": self.language, "lines": self.lines, "text": self.text, **self.standing.to_dict(),
+        }  # fmt: skip
+
+
+def whole(snapshot: Snapshot, file: int, standing: Basis) -> FileAnswer:
+    text = snapshot.file_text(file).decode("utf-8", "replace")
+    return FileAnswer(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), text, standing)

@@ -1,4 +1,4 @@
-"""Why a file is, or is not, among the hits: its place in every lane and stage, next to a hit's, and the words it lacks."""
+"""Why a file is, or is not, among the hits: its rank in every lane and stage, compared with a hit, and the words it lacks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
-from lurcher.inspect.answers import Basis
-from lurcher.inspect.resolve_path import file_at, unit_at
+from lurcher.inspect import Basis, file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.plan import REPORT, Group
 from lurcher.ranking.context import Context, Ranking
@@ -30,16 +29,16 @@ _SKIPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the question: how rare it is, and where in the file it stands."""
+    """A word of the query: how rare it is, and whether the file contains it."""
 
     word: str
     idf: float
-    """0 where it stands nowhere in the index."""
+    """0 if it does not occur in the index."""
     here: bool
-    """In the unit that is looked at: itself, or one of its other forms."""
+    """Whether the unit contains it or one of its other forms."""
     in_file: bool
     units: int
-    """In how many units of the index."""
+    """The number of units of the index that contain it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"word": self.word, "idf": round(self.idf, 4), "here": self.here, "in_file": self.in_file, "units": self.units}
@@ -47,7 +46,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one stage did to the score: here, and to the hit that is compared with."""
+    """What one stage added to the score of the unit, and to that of the hit it is compared with."""
 
     stage: str
     here: float
@@ -60,7 +59,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A unit and where the ranking puts it."""
+    """A unit with its rank."""
 
     path: str
     start_line: int
@@ -90,11 +89,11 @@ class WhyAnswer:
     verdict: str
     """One sentence."""
     here: Place | None
-    """What was asked about; None where the file is not in the index."""
+    """The unit in question; None if the file is not in the index."""
     there: Place | None
-    """The last hit that is shown, or the first where this is one; None where there is no hit."""
+    """The hit to compare with: the last one shown, or the first if the unit is shown itself; None without hits."""
     lanes: dict[str, dict[str, Any]]
-    """Of each lane that ran: rank and score here, and the best score."""
+    """For each lane that ran: rank and score of the unit, and the best score."""
     effects: tuple[Effect, ...]
     """What each stage did, in order."""
     words: tuple[Word, ...]
@@ -118,7 +117,7 @@ class WhyAnswer:
 def left_out(
     snapshot: Snapshot, candidates: Sequence[str], views: Sequence[View], projects: Sequence[RootIndex], labels: Sequence[str]
 ) -> tuple[str, str] | None:
-    """A file that is there but not in the index, and why; None for one that is, and for what is no file at all."""
+    """A file that exists but is not in the index, with the reason; None if it is in the index or is not a file."""
     if any(path in snapshot.live_paths for path in candidates):
         return None
     for view, project, label in zip(views, projects, labels, strict=True):
@@ -142,7 +141,7 @@ def _is_file(place: Path) -> bool:
 
 
 def _unlisted(root: Path, path: str, in_git: bool) -> str:
-    """Which rule keeps a file from being listed, as far as git can tell."""
+    """The rule that keeps a file from being listed, if git knows it."""
     if secrets.secret_path(path):
         return secrets.TOLD
     if in_git:
@@ -189,7 +188,7 @@ def why(
 
 
 def _best(context: Context, file: int, places: dict[int, int]) -> int | None:
-    """The unit of a file that comes first in the ranking, else the one that words lead to, else its first."""
+    """The unit of a file that ranks first, else the one with the best lexical score, else its first."""
     units = context.snapshot.units_of(file)
     ranked = [unit for unit in units if unit in places]
     if ranked:
@@ -205,7 +204,7 @@ def _place(context: Context, ranking: Ranking, unit: int, position: int | None) 
 
 
 def _lanes(context: Context, unit: int) -> dict[str, dict[str, Any]]:
-    """Each lane's rank and score for a unit. A lane that compared only some units is asked to compare them all."""
+    """Each lane's rank and score for a unit. A dense lane that compared only some units compares all of them here."""
     found: dict[str, dict[str, Any]] = {}
     for name, lane in context.lanes.items():
         best: float | None = None
@@ -224,9 +223,9 @@ def _lanes(context: Context, unit: int) -> dict[str, dict[str, Any]]:
 
 
 def _effects(ranking: str, here: Place, there: Place | None) -> tuple[Effect, ...]:
-    """By how much each stage moved both scores, which these add up to.
+    """What each stage added to both scores; the amounts add up to the scores.
 
-    The classic ranking begins with what fusion gave, the others with nothing.
+    The classic ranking begins with the score of the fusion, the others with 0.
     """
     ours, theirs = _moves(ranking, here.why), _moves(ranking, there.why) if there is not None else {}
     return tuple(
@@ -243,7 +242,7 @@ def _moves(ranking: str, why: Why) -> dict[str, tuple[float, str]]:
         moves["fusion"] = (value, "")
     for stage in why.stages:
         if stage.stage == "scale" and stage.factor is not None:
-            # It only says in which unit a score is told, so everything is told in that.
+            # Only the unit of the score changes, so the amounts before it are converted.
             value *= stage.factor
             moves = {name: (moved * stage.factor, note) for name, (moved, note) in moves.items()}
             continue
@@ -255,7 +254,7 @@ def _moves(ranking: str, why: Why) -> dict[str, tuple[float, str]]:
 
 
 def _words(context: Context, unit: int, file: int) -> tuple[Word, ...]:
-    """The question's words, those that the unit lacks first, the rarest first."""
+    """The words of the query: those that the unit lacks first, then by rarity."""
     idf = context.lexical.idf
     groups = context.plan.groups
     if context.plan.intent == REPORT:

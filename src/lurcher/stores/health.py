@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lurcher.config import Settings
 from lurcher.config.trust import user_setting
-from lurcher.inspect.services import Health, examine, one_line, timed
+from lurcher.inspect.doctor.services import Health, examine, one_line, timed
 from lurcher.net.http import Deadline, redact_url
 from lurcher.stores.base import store_at
 

@@ -138,7 +138,7 @@ def test_a_user_s_file_keeps_every_line_and_comes_back(project: Path, key: str) 
 
 BROKEN = [
     ("claude", "{ this is no JSON", "no JSON"),
-    ("claude", '{"mcpServers": []}', "not laid out"),
+    ("claude", '{"mcpServers": []}', "expected structure"),
     ("claude", '{"mcpServers": {"lurcher": {"command": "something-else"}}}', "another entry"),
     ("codex", "model = [\n", "not valid TOML"),
     ("codex", 'mcp_servers = { mine = { command = "x" } }\n', "TOML"),
@@ -176,9 +176,9 @@ def test_links_read_only_files_and_odd_ones_are_refused(project: Path, tmp_path:
     assert "1 MB" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     path.unlink()
     path.mkdir()
-    assert "plain file" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
+    assert "regular file" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     os.mkfifo(project / "AGENTS.md")
-    assert "plain file" in agents.apply_steps(project, [])[0].reason
+    assert "regular file" in agents.apply_steps(project, [])[0].reason
     outside = tmp_path / "outside"
     outside.mkdir()
     (project / ".cursor").symlink_to(outside)
@@ -189,7 +189,7 @@ def test_links_read_only_files_and_odd_ones_are_refused(project: Path, tmp_path:
 def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path) -> None:
     path = project / "x.json"
     path.write_text("theirs")
-    with pytest.raises(NotEditable, match="just changed"):
+    with pytest.raises(NotEditable, match="just been changed"):
         files.apply(Change(path, "{}", "ours"))
     assert path.read_text() == "theirs"
 
@@ -320,7 +320,7 @@ def test_a_hook_of_the_user_s_keeps_running(project: Path, tmp_path: Path) -> No
     path = project / ".git/hooks/post-commit"
     own = f"#!/bin/sh\ntouch {tmp_path}/theirs\nexit 0\n"
     path.write_text(own)
-    assert _hook(project).reason == "it is not executable, so somebody has switched it off"
+    assert _hook(project).reason == "it is not executable, so it is switched off"
     path.chmod(0o755)
     assert _hook(project).done == "wrote"
     assert _hook(project).done == "unchanged"

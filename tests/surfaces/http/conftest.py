@@ -115,7 +115,7 @@ def held(go: Path) -> str:
     """What `serving` is to run before: the index is made by a process of its own, which waits for a file."""
     wait = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.05)\n"
     return (
-        "import lurcher.surfaces.http.service as service, lurcher.server.builder as builder\n"
+        "import lurcher.surfaces.http.service as service, lurcher.server.session as builder\n"
         f"service.SMALL_TREE_BYTES = -1\nbuilder._COMMAND = {wait!r} + builder._COMMAND\n"
     )
 

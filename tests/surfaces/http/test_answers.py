@@ -309,7 +309,7 @@ def test_history_is_asked_with_its_own_filters(tmp_path: Path) -> None:
     assert json.dumps(found)
 
 
-def test_a_service_ends_while_a_question_waits(shared: Path) -> None:
+def test_a_service_that_ends_while_a_request_waits_raises_nothing(shared: Path) -> None:
     async def life() -> None:
         service = Service(engine)
         await service.start()

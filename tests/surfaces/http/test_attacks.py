@@ -17,9 +17,8 @@ from starlette.testclient import TestClient
 
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, UsageError
-from lurcher.surfaces.http import guard
+from lurcher.surfaces.http import check_editor, check_token, guard
 from lurcher.surfaces.http.app import Access, build_app
-from lurcher.surfaces.http.serve import check_editor, check_token
 from lurcher.surfaces.http.service import Service
 from tests.conftest import Run, environment, run_lurcher, write_repository
 from tests.surfaces.http.conftest import BASE, PORT, client_for, serving, until

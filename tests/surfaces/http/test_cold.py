@@ -103,7 +103,8 @@ def test_a_tree_that_is_far_behind_is_brought_up_to_date_beside_the_answers(cold
 def test_nobody_waits_for_an_answer_once_the_server_ends(cold: Path) -> None:
     """What takes long is given up, with an answer that says so and nothing printed."""
     before = (
-        "import threading, lurcher.surfaces.http.facets as facets\nfacets.facets = lambda *_: threading.Event().wait()\n"
+        "import threading, lurcher.surfaces.http.endpoints as endpoints\n"
+        "endpoints._count_sources = lambda *_: threading.Event().wait()\n"
     )
     with serving(cold, before=before) as served:
         until(lambda: asked(served, q="cookies").status_code == 200, 60)

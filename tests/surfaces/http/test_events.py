@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lurcher.surfaces.http import events
-from lurcher.surfaces.http.events import Hub
-from lurcher.surfaces.http.replies import Busy
+from lurcher.surfaces.http import replies
+from lurcher.surfaces.http.replies import Busy, Hub
 from tests.surfaces.http.conftest import serving, until
 
 
@@ -67,8 +66,8 @@ def test_who_listens_too_slowly_misses_progress_only() -> None:
         stream = hub.listen({"building": True})
         first = await anext(stream)
         for number in range(500):
-            hub.tell("progress", {"done": number})
-        hub.tell("index", {"generation": 2})
+            hub.send("progress", {"done": number})
+        hub.send("index", {"generation": 2})
         await asyncio.sleep(0.05)
         seen = [first]
         while b"event: index" not in seen[-1]:
@@ -99,7 +98,7 @@ def test_progress_is_told_a_few_times_a_second() -> None:
 
 
 def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "MOST_LISTENERS", 1)
+    monkeypatch.setattr(replies, "MOST_LISTENERS", 1)
 
     async def life() -> None:
         hub = Hub()
@@ -133,7 +132,7 @@ def test_streams_that_are_opened_all_at_once_are_counted(shared: Path) -> None:
             return answered
 
         answered = asyncio.run(asyncio.wait_for(life(), 60))
-        assert (answered.count(200), answered.count(503)) == (events.MOST_LISTENERS, 60 - events.MOST_LISTENERS)
+        assert (answered.count(200), answered.count(503)) == (replies.MOST_LISTENERS, 60 - replies.MOST_LISTENERS)
 
         def free() -> bool:
             with httpx.stream("GET", f"{served.url}api/events", timeout=20) as stream:
@@ -156,12 +155,12 @@ def test_work_that_changed_nothing_is_told_to_be_done(shared: Path) -> None:
     async def life() -> list[bytes]:
         service = Service(engine)
         await service.start()
-        await service.look()
+        await service.check_tree()
         stream = service.hub.listen({})
         seen = [await anext(stream)]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Engine, "look", busy)
-            await service.look()
+            await service.check_tree()
         while b"event: index" not in seen[-1]:
             seen.append(await anext(stream))
         await stream.aclose()

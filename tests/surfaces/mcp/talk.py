@@ -13,7 +13,7 @@ from typing import Any
 import anyio.from_thread
 from mcp import Client, StdioServerParameters
 
-from lurcher.surfaces.mcp.access import starting_access
+from lurcher.surfaces.mcp.requests import starting_access
 from lurcher.surfaces.mcp.server import MCPServer
 from tests.conftest import environment
 

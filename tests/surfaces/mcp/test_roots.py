@@ -10,7 +10,7 @@ import pytest
 from mcp_types import ListRootsResult, Root
 
 from lurcher.errors import PathError
-from lurcher.surfaces.mcp.access import Access, folders_of, is_too_wide, starting_access
+from lurcher.surfaces.mcp.requests import Access, folders_of, is_too_wide, starting_access
 from tests.conftest import git
 from tests.indexing.conftest import write
 from tests.surfaces.mcp.talk import Near, Talk

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lurcher.server import token_stats
-from lurcher.surfaces.mcp.access import Access
+from lurcher.surfaces.mcp.requests import Access
 from lurcher.surfaces.mcp.server import MCPServer
 from tests.conftest import environment
 from tests.surfaces.mcp.talk import Near

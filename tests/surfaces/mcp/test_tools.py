@@ -9,7 +9,7 @@ import pytest
 
 from lurcher.answer.budget import count_tokens
 from lurcher.engine import Engine
-from lurcher.surfaces.mcp.arguments import schema
+from lurcher.surfaces.mcp.requests import input_schema
 from lurcher.surfaces.mcp.tools import TOOLS
 from tests.surfaces.mcp.talk import Talk
 
@@ -30,7 +30,7 @@ def test_the_tools_are_those_of_the_design(talk: Talk) -> None:
 
 def test_descriptions_and_schemas_cost_less_than_1200_tokens() -> None:
     shown = [
-        {"name": tool.name, "description": tool.description, "inputSchema": schema(tool.parameters)} for tool in TOOLS
+        {"name": tool.name, "description": tool.description, "inputSchema": input_schema(tool.parameters)} for tool in TOOLS
     ]
     assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1200
 

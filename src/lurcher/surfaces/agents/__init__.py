@@ -1,7 +1,7 @@
-"""`lurcher init`: adds the MCP server to the settings of the coding agents that a project is worked on with.
+"""`lurcher init`: adds the MCP server to the settings of the coding agents that a project uses.
 
-Every file is read, changed as text, checked to say what it said before and our entry besides, and replaced at once. What cannot
-be changed so safely is left alone, and what to add is shown.
+A file is changed as text; the result must parse to the old content plus our entry, and replaces the file in one step. A file
+that cannot be changed safely is left alone, and the user is shown what to add.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.surfaces.agents import entries, files, sections
-from lurcher.surfaces.agents.clients import CLIENTS, COMMAND, Client, named
+from lurcher.surfaces.agents import files
+from lurcher.surfaces.agents.clients import CLIENTS, COMMAND, Client, add_entry, new_file, remove_entry
 from lurcher.surfaces.agents.files import Change
 from lurcher.surfaces.agents.jsonc import NotEditable
 
@@ -38,7 +38,7 @@ WROTE, REMOVED, UNCHANGED, LEFT = "wrote", "removed", "unchanged", "left alone"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file: what was or would be done with it."""
+    """One file, and what was done with it, or would be in a dry run."""
 
     title: str
     path: Path
@@ -47,15 +47,15 @@ class Step:
     reason: str = ""
     """Why it was left alone."""
     show: str = ""
-    """What to add by hand then; or the difference that a dry run would make."""
+    """What to add by hand, if it was left alone; in a dry run, the difference."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"for": self.title, "path": str(self.path), "done": self.done, "reason": self.reason, "show": self.show}
 
 
 def choose_clients(project: Path, keys: Sequence[str], home: Path | None) -> list[Client]:
-    """The clients that were named, else those that are found here."""
-    return named(keys) if keys else [client for client in CLIENTS if client.detected(project, home)]
+    """The clients with these keys, or without keys those that are in use here."""
+    return [client for client in CLIENTS if (client.key in keys if keys else client.is_used(project, home))]
 
 
 def apply_steps(
@@ -64,7 +64,7 @@ def apply_steps(
 ) -> list[Step]:  # fmt: skip
     """Changes the files, or with `dry_run` only says what would be changed."""
     found = [
-        _step(client.title, client.file(project), project, dry_run, _entry_change(client, remove), entries.snippet(client))
+        _step(client.title, client.file(project), project, dry_run, _entry_change(client, remove), new_file(client))
         for client in clients
     ]
     if agents:
@@ -81,8 +81,8 @@ Edit = Callable[[str | None, Path], str | None]
 def _entry_change(client: Client, remove: bool) -> Edit:
     def change(text: str | None, path: Path) -> str | None:
         if remove:
-            return None if text is None else entries.remove_entry(client, text)
-        return entries.add_entry(client, text)
+            return None if text is None else remove_entry(client, text)
+        return add_entry(client, text)
 
     return change
 
@@ -90,28 +90,28 @@ def _entry_change(client: Client, remove: bool) -> Edit:
 def _section_change(remove: bool) -> Edit:
     def change(text: str | None, path: Path) -> str | None:
         if not remove:
-            made = sections.add_section(text or "", SECTION, BEGIN, END)
-            # Only a file that we make is the section and a line end: one that was there, and held nothing, stays.
+            made = files.add_section(text or "", SECTION, BEGIN, END)
+            # The section and a line end mark a file that we made; one that was empty before gets no line end, and stays.
             return made if text is None or text.strip() else made + text if text else made.removesuffix("\n")
         if text is None:
             return None
-        rest = sections.remove_section(text, BEGIN, END)
+        rest = files.remove_section(text, BEGIN, END)
         return None if text.startswith(BEGIN) and text.endswith(f"{END}\n") and not rest else rest
 
     return change
 
 
 def _hook_step(project: Path, remove: bool, dry_run: bool) -> Step:
-    shown = f"{sections.HOOK_BEGIN}\n{sections.HOOK}\n{sections.HOOK_END}\n"
+    shown = f"{files.HOOK_BEGIN}\n{files.HOOK}\n{files.HOOK_END}\n"
     try:
-        path = sections.find_hook(project)
+        path = files.find_hook(project)
     except NotEditable as problem:
         return Step("git", project / ".git/hooks/post-commit", LEFT, str(problem), "" if remove else shown)
 
     def change(text: str | None, path: Path) -> str | None:
         if remove:
-            return None if text is None else sections.remove_hook(text)
-        return sections.add_hook(text, path)
+            return None if text is None else files.remove_hook(text)
+        return files.add_hook(text, path)
 
     return _step("git", path, path.parent, dry_run, change, shown, mode=0o755)
 
@@ -141,7 +141,7 @@ def _difference(change: Change, path: Path) -> str:
 
 
 def find_missing() -> list[str]:
-    """What the entries need and is not installed."""
+    """What the entries need but is not installed, each as a sentence."""
     from lurcher.errors import MissingExtra
     from lurcher.surfaces.mcp import need_extra
 

@@ -1,4 +1,4 @@
-"""JSON as editors keep it, with comments and trailing commas: one member put in or taken out, every other byte as it was."""
+"""Edits JSON with comments and trailing commas: adds or removes one member and keeps every other byte."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _DEEPEST = 200
 
 
 class NotEditable(ValueError):
-    """The text is not what this can change safely."""
+    """The text cannot be changed safely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an object: from where its name begins to where its value ends."""
+    """A member of an object, from the start of its name to the end of its value."""
 
     name: str
     start: int
@@ -34,7 +34,7 @@ class Node:
     end: int
     data: Any
     members: tuple[Member, ...] | None = None
-    """Of an object."""
+    """None unless it is an object."""
     trailing_comma: bool = False
 
     def member(self, name: str) -> Member | None:
@@ -111,7 +111,7 @@ def _array(text: str, start: int, depth: int) -> Node:
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a value put at a path of names; objects on the way are made where they are missing."""
+    """The text with a value at a path of keys; missing objects on the way are created."""
     node = parse(text)
     wanted = _merged(node.data, path, value)
     for depth, name in enumerate(path):
@@ -128,7 +128,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """The text without what is at a path; objects on the way that are empty then are taken out too."""
+    """The text without the value at a path; objects that become empty are removed too."""
     nodes = [parse(text)]
     for name in path:
         member = nodes[-1].member(name)
@@ -179,7 +179,7 @@ def _inserted(text: str, node: Node, name: str, value: Any) -> str:
 
 
 def _cut(text: str, node: Node, name: str) -> str:
-    """The text without one member of an object, its comma, and its line if it had one for itself."""
+    """The text without one member of an object, its comma, and its line if nothing else is on it."""
     members = node.members or ()
     number = next(i for i, member in enumerate(members) if member.name == name)
     member = members[number]
@@ -207,13 +207,13 @@ def _after_comma(text: str, at: int) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Behind the comment that belongs to what stands before it in the same line, if there is one."""
+    """The position after a comment at the end of the same line, if there is one."""
     match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\r?\n)").match(text, at)
     return match.end() if match else at
 
 
 def _alone(text: str, at: int) -> bool:
-    """Whether only white space stands before it in its line."""
+    """Whether only white space comes before it on its line."""
     return not text[text.rfind("\n", 0, at) + 1 : at].strip()
 
 
@@ -223,7 +223,7 @@ def _indent(text: str, at: int) -> str:
 
 
 def _step(text: str) -> str:
-    """By how much the text indents."""
+    """The indentation of one level of the text."""
     match = re.search(r"\n([ \t]+)\S", text)
     return match.group(1) if match else "  "
 

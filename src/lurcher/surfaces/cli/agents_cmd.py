@@ -57,7 +57,7 @@ def _print_steps(done: list[agents.Step], project: Path, parsed: Namespace) -> N
         print(f"{what}  {printable(str(path))}  ({step.title}){reason}")
         if step.show:
             if step.done == agents.LEFT:
-                print("  add this yourself:" if not parsed.remove else "  take this out yourself:")
+                print("  add this yourself:" if not parsed.remove else "  remove this yourself:")
             for line in step.show.rstrip("\n").split("\n"):
                 print(f"    {printable(line)}")
 
@@ -102,7 +102,7 @@ def _total(tools: Sequence[TokenCount]) -> dict[str, int]:
 
 def _print_table(tools: Sequence[TokenCount], entries: Sequence[TokenCount]) -> None:
     if not tools:
-        print("nothing was counted yet: servers count what agents ask them (lurcher mcp)", file=sys.stderr)
+        print("nothing was counted yet: the servers count the answers that agents get (lurcher mcp)", file=sys.stderr)
         return
     total = _total(tools)
     days = sorted({entry.day for entry in entries})

@@ -1,4 +1,4 @@
-"""The commands that neither search nor index: each asks the engine and prints the answer."""
+"""The commands that neither search nor index: each calls the engine and prints the answer."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def run_exists(parsed: Namespace) -> int:
 
 
 def run_brief(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import print_history
+    from lurcher.surfaces.cli import print_inspect
 
     engine, place = _engine_around(parsed, parsed.target)
     with engine, Meter(parsed.quiet) as meter:
@@ -169,51 +169,51 @@ def run_brief(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        print_history.brief(answer)
+        print_inspect.print_brief(answer)
     return FOUND
 
 
 def run_explain(parsed: Namespace) -> int:
     from lurcher import config
     from lurcher.inspect.explain import explain, is_bare
-    from lurcher.surfaces.cli import print_history
+    from lurcher.surfaces.cli import print_inspect
 
-    asked, first, last = split_location(parsed.file)
+    file, first, last = split_location(parsed.file)
     limit = 10 if parsed.limit is None else parsed.limit
     here = Path.cwd()
     if is_bare(here):  # without a work tree there is no engine
         settings = config.load(None, overrides_of(parsed.set))
         notes = _without_store(settings, here, "which commits wrote a line")
-        answer, locate = explain(here, asked, first, last, settings=settings.blame, limit=limit), here.joinpath
+        answer, locate = explain(here, file, first, last, settings=settings.blame, limit=limit), here.joinpath
         answer = replace(answer, degraded=(*notes, *answer.degraded))
     else:
-        engine, place = _engine_around(parsed, asked)
+        engine, place = _engine_around(parsed, file)
         with engine:
             answer, locate = engine.explain(place, first, last, limit=limit), engine.locate
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        print_history.explain(answer, locate)
+        print_inspect.print_explain(answer, locate)
     return FOUND if answer.writers else NOTHING
 
 
-def _without_store(settings: Settings, here: Path, question: str) -> tuple[Degraded, ...]:
+def _without_store(settings: Settings, here: Path, purpose: str) -> tuple[Degraded, ...]:
     """The notes about a shared store for an answer that is made without an engine."""
     if not settings.store.url and not settings.store.project:
         return ()
     from lurcher.stores.shared import find_shared_store
 
     shared = find_shared_store(settings, [here])
-    return () if shared is None else shared.note_unsupported(question)
+    return () if shared is None else shared.note_unsupported(purpose)
 
 
 def run_serve(parsed: Namespace) -> int:
-    from lurcher.surfaces.http import serve
+    from lurcher.surfaces import http
 
     with engine_for(parsed) as engine:
         for project in engine.projects:
             project.check_breadth()
-        serve.run(engine, parsed)
+        http.run(engine, parsed)
     return FOUND
 
 
@@ -244,13 +244,13 @@ def run_doctor(parsed: Namespace) -> int:
             meter.clear()
             if not parsed.json and not (finding.health and finding.health.reachable):
                 print_status.print_finding(finding)
-    asked = [finding.health for finding in found if finding.health is not None]
-    services = list({(health.service, health.address): health for health in asked}.values())  # roots may share them
+    checked = [finding.health for finding in found if finding.health is not None]
+    services = list({(health.service, health.address): health for health in checked}.values())  # roots may share them
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
     if parsed.json:
         checks = [finding.to_dict() for finding in found]
-        told = {"services": [health.to_dict() for health in services]} if services else {}
-        print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
+        extra = {"services": [health.to_dict() for health in services]} if services else {}
+        print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **extra})
     else:
         print_status.print_services(services)
         print_status.print_verdict(counts["problem"])
@@ -273,9 +273,9 @@ def run_model(parsed: Namespace) -> int:
         named = value if parsed.action == "use" else parsed.model
         settings = config.load(root, overrides)
         if parsed.action == "use" and settings.dense.model != named:
-            print(f"note: {settings.origins[convert.SETTING]} sets {convert.SETTING} too, and goes before it", file=sys.stderr)
+            print(f"note: {settings.origins[convert.SETTING]} sets {convert.SETTING} too, and wins", file=sys.stderr)
         if settings.embedding.provider != "builtin":
-            print(f"note: embedding.provider is {settings.embedding.provider}, and goes before it", file=sys.stderr)
+            print(f"note: embedding.provider is {settings.embedding.provider}, which takes precedence", file=sys.stderr)
             overrides = {**overrides, "embedding.provider": "builtin"}
         overrides = {**overrides, convert.SETTING: named}
     found = convert.describe_model(select_model(config.load(root, overrides), root))
@@ -316,14 +316,14 @@ def run_mcp(parsed: Namespace) -> int:
 
 
 def run_completion(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import completion
+    from lurcher.surfaces.cli import reference
 
-    print(completion.script(parsed.shell), end="")
+    print(reference.completion_script(parsed.shell), end="")
     return FOUND
 
 
 def run_help(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli.help_topics import print_help
+    from lurcher.surfaces.cli.reference import print_help
 
     print_help(parsed.topic)
     return FOUND
@@ -370,7 +370,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     work = Path(parsed.work) if parsed.work else None
     store = parsed.store or overrides.get("store.url") or "local"
     if store == "local" and config.load(None).store.url not in ("", "local"):
-        note = Degraded("store", "a shared store is set; eval measures the local index", "ask through the store: --store URL")
+        note = Degraded("store", "a shared store is set; eval measures the local index", "to measure the store: --store URL")
         printer.print_notes([note])
 
     @contextmanager

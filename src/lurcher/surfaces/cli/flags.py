@@ -5,6 +5,7 @@ Parameters that other surfaces have too are declared in `lurcher.surfaces.parame
 
 from __future__ import annotations
 
+from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.parameters import Parameter, read
@@ -53,10 +54,10 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher related src/client.py:42",
     ),
     Command(
-        "why", "tell why a file is not among the hits for a question, or why it is",
+        "why", "explain why a file is, or is not, among the hits for a query",
         (
             Parameter("place", help="a file, or a line of it, as FILE[:LINE]", place="first", metavar="FILE[:LINE]"),
-            p.QUERY.but(help="the question, as it was asked"), p.MODE, p.RANKING,
+            p.QUERY.but(help="the query, as it was given to search"), p.MODE, p.RANKING,
             p.LIMIT.but(help="number of hits that would be shown"), *p.FILTERS, *_INSPECT,
         ),
         'lurcher why src/client.py:42 "how are redirects followed"',
@@ -77,13 +78,13 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher outline src --kind class",
     ),
     Command(
-        "context", "put together what one should know of a file or folder before working on it",
+        "context", "show what to know about a file or folder before working on it",
         (_PLACE, p.BUDGET.but(help="hard ceiling on its tokens", default=4000), *_INSPECT),
         "lurcher context src --budget 2000",
     ),
     Command(
         "exists",
-        "tell whether a name or short text occurs at all: yes is probable, no is certain unless files were left out",
+        "say whether a name or short text occurs at all: yes is probable, no is certain unless files were left out",
         (
             Parameter("pattern", help="a name or text, as it is spelled and by itself", place="first", metavar="PATTERN"),
             p.PATHS, p.EXACT, *_INSPECT,
@@ -97,7 +98,7 @@ COMMANDS: tuple[Command, ...] = (
             p.MODE.but(choices=_COMMON_MODES), p.RANKING,
             p.SINCE.but(help="only commits from then on: a date, 30d, 2w, 6m, 1y, or a tag"),
             p.UNTIL.but(help="only commits until then"),
-            p.AUTHOR.but(help="only commits whose author's name or address has this"),
+            p.AUTHOR.but(help="only commits whose author's name or address contains this"),
             p.OUTCOME.but(help="only commits with this outcome"), *p.ORDER, *p.PAGE,
             p.LANG.but(help="only commits that change this language"),
             p.PATH.but(help="only commits that change files that match"), p.EXCLUDE, *_SHOWN_OF_TEXT[:1],
@@ -119,7 +120,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "brief",
-        "put together what one should know before editing a file or symbol: its past, its dependents, documents that name it",
+        "show what to know before editing a file or symbol: its past, its dependents, documents that name it",
         (
             Parameter("target", help="a file, or a name such as Client.retry", place="first", metavar="FILE|SYMBOL"),
             p.BUDGET.but(help="hard ceiling on its tokens", default=1500), *_INSPECT,
@@ -127,7 +128,7 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher brief src/client.py",
     ),
     Command(
-        "explain", "show the commits that wrote these lines, and why",
+        "explain", "show the commits that wrote these lines, with their reasons",
         (
             p.FILE.but(help="a file, or some lines of it: FILE:12 or FILE:12-20", metavar="FILE[:A-B]"),
             p.LIMIT.but(help="number of commits, newest first"), p.JSON, p.SET,
@@ -138,9 +139,9 @@ COMMANDS: tuple[Command, ...] = (
         "index", "bring the index up to date",
         (
             p.PATHS, Parameter("watch", "switch", "keep it up to date until Ctrl-C, which ends it with status 0"), p.HISTORY,
-            p.LIBRARY.but(help="instead that of an installed dependency, as code names it"), p.REBUILD,
+            p.LIBRARY.but(help="index an installed dependency instead, named as code names it"), p.REBUILD,
             Parameter("clear", "switch", "remove it; with --store, from there"),
-            Parameter("yes", "switch", "also that of a home folder, a whole disk or a folder of the system, without asking"),
+            Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"),
             p.STORE, p.PROJECT, p.JSON, p.SET, p.QUIET.but(help="no progress on a terminal; with --watch, only errors"),
         ),
         "lurcher index --watch",
@@ -155,7 +156,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             Parameter("port", "int", "port to listen on; 0: any", metavar="N", default=7433),
             Parameter(
-                "token", help="what clients have to send; better set LURCHER_SERVE_TOKEN, which no process list shows",
+                "token", help="what clients have to send; LURCHER_SERVE_TOKEN is safer, since process lists do not show it",
                 metavar="SECRET",
             ),
             Parameter("open", "switch", "open the page in the browser"), p.SET,
@@ -163,7 +164,7 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher serve --open",
     ),
     Command(
-        "status", "tell what the index holds and what was left out",
+        "status", "show what the index holds and what was left out",
         (p.PATHS, p.SKIPPED, p.STORE, p.PROJECT, p.JSON, p.SET),
         "lurcher status --skipped",
     ),
@@ -186,19 +187,19 @@ COMMANDS: tuple[Command, ...] = (
         (
             Parameter("dataset", help="a folder or file of questions; with --compare, two saved runs", place="first"),
             Parameter("other", help="the second run of --compare", place="optional"),
-            Parameter("repos", help="where the repositories of the dataset lie", metavar="FOLDER"),
+            Parameter("repos", help="the folder with the repositories of the dataset", metavar="FOLDER"),
             Parameter("root", help="the repository that your own questions are about", metavar="FOLDER"),
-            Parameter("work", help="where trees and indexes of the evaluation are kept", metavar="FOLDER"),
+            Parameter("work", help="the folder to keep trees and indexes of the evaluation in", metavar="FOLDER"),
             Parameter("only", help="only this repository", metavar="NAME", many=True),
             p.SOURCE.but(choices=("code", "history", "notes", "all"), more=False, default="what the dataset is about"),
             p.MODE.but(help="how to read the queries"), p.RANKING, p.FUSION.but(help="how lanes become one order"),
             p.ALPHA.but(default=None), p.MMR.but(help="with --fusion linear: prefer unlike hits"),
             p.LIMIT.but(help="hits per question", default=20),
-            Parameter("versus", help="also run with this setting and compare", metavar="KEY=VALUE", many=True),
+            Parameter("versus", help="also run with this setting, and compare", metavar="KEY=VALUE", many=True),
             Parameter("compare", "switch", "compare two saved runs"),
-            Parameter("save", help="keep the run in this file", metavar="FILE"),
+            Parameter("save", help="save the run to this file", metavar="FILE"),
             Parameter("warnings", "switch", "list every warning"),
-            p.STORE.but(help="ask through this shared store, each repository as a project eval:NAME", default=None),
+            p.STORE.but(help="search through this shared store, each repository as a project eval:NAME", default=None),
             *_INSPECT,
         ),
         "lurcher eval questions.jsonl --root . --versus search.ranking=classic",
@@ -206,28 +207,30 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "mcp", "serve agents over standard input and output (Model Context Protocol)",
         (
-            Parameter("root", help="only what is below this folder", metavar="FOLDER", many=True, default="the project here"),
+            Parameter(
+                "root", help="allow only what is below this folder", metavar="FOLDER", many=True, default="the project here"
+            ),
             p.SET,
         ),
         "lurcher mcp --root ~/project",
     ),
     Command(
-        "init", "put the MCP server into the settings of the coding agents found here, and a section into AGENTS.md",
+        "init", "add the MCP server to the settings of the coding agents found here, and a section to AGENTS.md",
         (
             _PLACE.but(help="the project"),
             Parameter("client", help="claude, cursor, codex, opencode, vscode, gemini or zed", metavar="NAME", many=True),
-            Parameter("hook", "switch", "also a git hook that brings the index up to date after each commit"),
+            Parameter("hook", "switch", "also add a git hook that updates the index after each commit"),
             Parameter("no_agents", "switch", "leave AGENTS.md alone"),
             Parameter("dry_run", "switch", "only show what would be changed"),
-            Parameter("remove", "switch", "take out what was put in, the hook too"), p.JSON,
+            Parameter("remove", "switch", "remove what was added, the hook too"), p.JSON,
         ),
         "lurcher init --dry-run",
     ),
     Command(
-        "stats", "show what agents saved: tokens of the answers they got, against reading the files whole",
+        "stats", "show how many tokens agents saved: their answers, compared with reading whole files",
         (
             Parameter("days", "int", "only this many days back", metavar="N"),
-            Parameter("clear", "switch", "forget all that was counted"), p.JSON,
+            Parameter("clear", "switch", "delete all counts"), p.JSON,
         ),
         "lurcher stats --days 30",
     ),
@@ -256,11 +259,10 @@ def build_parser(only: str | None = None) -> Any:
     """The parser of all commands, or of one, which takes a tenth of the time."""
     import argparse
 
-    from lurcher.errors import UsageError
     from lurcher.version import VERSION
 
     class Parser(argparse.ArgumentParser):
-        """Reports bad arguments as all errors are reported: one line and a hint."""
+        """Raises UsageError for bad arguments, so that they are printed like all errors: one line and a hint."""
 
         color: bool
 
@@ -295,19 +297,45 @@ def build_parser(only: str | None = None) -> Any:
 def parse(arguments: Sequence[str]) -> Any:
     """The arguments as a namespace. Paths may come before, between and after the flags."""
     first = arguments[0] if arguments else None
-    parser = build_parser(first if any(command.name == first for command in COMMANDS) else None)
+    known = [command.name for command in COMMANDS]
+    if first and first not in known and not first.startswith("-"):
+        raise _unknown_command(first, known)
+    parser = build_parser(first if first in known else None)
     parsed, rest = parser.parse_known_args(arguments)
     unknown = [item for item in rest if item.startswith("-")]
     if not unknown and rest and getattr(parsed, "other", "") is None:
         parsed.other = rest.pop(0)
-    if rest and (unknown or not hasattr(parsed, "path")):
-        parser.error(f"unrecognized arguments: {' '.join(unknown or rest)}")
+    if unknown:
+        raise _unknown_flag(parsed.command, unknown[0])
+    if rest and not hasattr(parsed, "path"):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         # argparse gives PATH … only the first run of arguments.
         parsed.path = [*parsed.path, *rest]
     if parsed.command is None:
         parser.print_help()
     return parsed
+
+
+def _unknown_command(name: str, known: Sequence[str]) -> UsageError:
+    near = _nearest(name, known)
+    shown = name if len(name) <= 60 else f"{name[:60]}…"
+    return UsageError(f"'{shown}' is not a command", near or "see: lurcher --help; for a search: lurcher search QUERY")
+
+
+def _unknown_flag(command: str | None, given: str) -> UsageError:
+    flag = given.partition("=")[0]
+    flags = [flag for each in COMMANDS if each.name == command for parameter in each.parameters for flag in parameter.flags]
+    help_flag = f"see: lurcher {command} --help" if command else "see: lurcher --help"
+    return UsageError(f"unknown flag {given}", _nearest(flag, flags) or help_flag)
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """A hint that names the most similar of the known names, or nothing."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _add(parser: Any, parameter: Parameter) -> None:

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from lurcher.indexing.watcher import Notice, Update
 
-_IMPATIENT = 2.0
-_MOMENT = 0.01
-_GLANCE = 0.1
+_REPEAT_SECONDS = 2.0
+"""A further signal within this time does not interrupt the clean-up."""
+_RESEND_SECONDS = 0.01
+_POLL_SECONDS = 0.1
 """Seconds between checks for a signal that did not interrupt the wait."""
 
 
@@ -112,7 +113,7 @@ class _Stop(threading.Event):
     def wait(self, timeout: float | None = None) -> bool:
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._stopped:
-            left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
+            left = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - time.monotonic())
             if left <= 0:
                 break
             pause(left)
@@ -126,7 +127,7 @@ def _watch(parsed: Namespace) -> None:
     try:
         with _signals(stop), engine_for(parsed) as engine:
             screen.several = len(engine.roots) > 1
-            engine.watch(screen.tell, stop=stop, rebuild=parsed.rebuild, progress=screen.progress)
+            engine.watch(screen.show, stop=stop, rebuild=parsed.rebuild, progress=screen.progress)
     except (KeyboardInterrupt, Exception):
         # After the signal any failure is its consequence: an interrupted import may raise anything.
         if not stop.is_set():
@@ -140,35 +141,35 @@ def _watch(parsed: Namespace) -> None:
 def _signals(stop: threading.Event) -> Iterator[None]:
     """The first signal interrupts the work. More of them within a moment do not disturb the clean-up."""
     first = 0.0
-    unheard = False
+    pending = False
     again: list[threading.Timer] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal first, unheard
-        if unheard or not stop.is_set() or time.monotonic() - first > _IMPATIENT:
-            first, unheard = time.monotonic(), False
+        nonlocal first, pending
+        if pending or not stop.is_set() or time.monotonic() - first > _REPEAT_SECONDS:
+            first, pending = time.monotonic(), False
             stop.set()
             raise _Stopped
 
-    def passed_over(error: sys.UnraisableHookArgs) -> None:
+    def send_again(error: sys.UnraisableHookArgs) -> None:
         """Where Python cannot raise, as in a finalizer, the signal is sent again a moment later."""
-        nonlocal unheard
+        nonlocal pending
         if isinstance(error.exc_value, _Stopped):
-            unheard = True
-            again.append(threading.Timer(_MOMENT, os.kill, (os.getpid(), signal.SIGINT)))
+            pending = True
+            again.append(threading.Timer(_RESEND_SECONDS, os.kill, (os.getpid(), signal.SIGINT)))
             again[-1].start()
         else:
-            tell(error)
+            original(error)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    tell, sys.unraisablehook = sys.unraisablehook, passed_over
+    original, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield
     finally:
-        sys.unraisablehook = tell
+        sys.unraisablehook = original
         for timer in again:
             timer.cancel()
         for number, handler in before.items():
@@ -176,12 +177,12 @@ def _signals(stop: threading.Event) -> Iterator[None]:
 
 
 class _Screen:
-    """What is told goes to stderr as lines; or, for programs, updates go to stdout as JSON."""
+    """Prints updates as lines on stderr or, for programs, as JSON on stdout."""
 
     def __init__(self, *, quiet: bool, as_json: bool) -> None:
         self._quiet, self._json = quiet, as_json
         self.several = False
-        """Whether lines name the root they are about."""
+        """Whether there are several roots, so that each line names its own."""
         self._meter: Meter | None = None
 
     def progress(self, what: str, done: int, total: int) -> None:
@@ -195,7 +196,7 @@ class _Screen:
         if meter is not None:
             meter.clear()
 
-    def tell(self, news: Update | Notice) -> None:
+    def show(self, news: Update | Notice) -> None:
         self.clear()
         from lurcher.indexing.watcher import Update
 

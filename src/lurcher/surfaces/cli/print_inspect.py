@@ -1,4 +1,4 @@
-"""Prints the answers of impact, outline, context, exists and why. Impact is a tree on a terminal, and a graph as DOT or SVG."""
+"""Prints the answers of inspection commands, such as impact: a tree on a terminal, or a graph as DOT or SVG."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from lurcher.errors import UsageError
-from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
-from lurcher.inspect.why import Place, WhyAnswer
 from lurcher.runtime.terminal import format_count, printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
+
+if TYPE_CHECKING:
+    from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.context import ContextAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer, Writer
+    from lurcher.inspect.impact import Dependent, ImpactAnswer
+    from lurcher.inspect.outline import OutlineAnswer, OutlineSymbol
+    from lurcher.inspect.why import Place, WhyAnswer
+
 
 _MOST_NAMES = 8
 _SURE = 0.995
@@ -34,9 +43,9 @@ def print_impact(answer: ImpactAnswer, locate: Locate) -> None:
 
 def print_impact_totals(answer: ImpactAnswer) -> None:
     """Prints the totals to stderr, since they are not results."""
-    asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
+    target = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     if not answer.dependents:
-        print(f"nothing imports {printable(asked)}", file=sys.stderr)
+        print(f"nothing imports {printable(target)}", file=sys.stderr)
     for hop in answer.by_hop:
         cut = f", {hop.shown:,} listed" if hop.shown < hop.total else ""
         files, tests = format_count(hop.total, "file"), format_count(hop.tests, "test")
@@ -121,11 +130,11 @@ def print_exists(answer: ExistsAnswer, locate: Locate) -> None:
 
 _SECONDS = 60.0
 _MOST_LABELS = 3
-_FILL = {"asked": "#2b6cb0", "test": "#e2e8f0", "code": "#ebf8ff"}
+_FILL = {"target": "#2b6cb0", "test": "#e2e8f0", "code": "#ebf8ff"}
 
 
 def render_dot(answer: ImpactAnswer) -> str:
-    """Files as nodes, the one asked about at the left; an arrow from each dependent's import to what it imports."""
+    """Files as nodes, the given one at the left; an arrow from each dependent's import to what it imports."""
     listed = {answer.path, *(entry.path for entry in answer.dependents)}
     lines = [
         "digraph impact {",
@@ -133,7 +142,7 @@ def render_dot(answer: ImpactAnswer) -> str:
         '  graph [fontname="sans-serif", nodesep=0.15, ranksep=0.9];',
         '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=11, color="#a0aec0", margin="0.12,0.05"];',
         '  edge [fontname="sans-serif", fontsize=9, color="#718096", fontcolor="#4a5568", arrowsize=0.7];',
-        f'  {_quoted(answer.path)} [fillcolor="{_FILL["asked"]}", fontcolor=white];',
+        f'  {_quoted(answer.path)} [fillcolor="{_FILL["target"]}", fontcolor=white];',
     ]
     for entry in answer.dependents:
         traits = f'fillcolor="{_FILL["test"]}", style="rounded,filled,dashed"' if entry.test else f'fillcolor="{_FILL["code"]}"'
@@ -240,3 +249,60 @@ def _why_words(answer: WhyAnswer, painter: Painter) -> Iterator[str]:
             where += ", in other parts of this file too"
         said = painter.state("yes", "ok") + "   " if word.here else painter.state("no", "note") + "    "
         yield f"{printable(word.word):<{width}}{word.idf:>9.2f}  {said}{where}"
+
+
+def print_explain(answer: ExplainAnswer, locate: Locate) -> None:
+    """Each commit with its lines, its message and the change it made."""
+    from lurcher.inspect.explain import WORK_TREE
+
+    painter, shown = Painter(use_colour()), from_here(locate)
+    path = answer.path if answer.revision != WORK_TREE else shown(answer.path)
+    print_notes(answer.degraded)
+    for number, entry in enumerate(answer.writers):
+        if number:
+            print()
+        for line in _writer(entry, answer.path, path, painter):
+            print(line)
+    if not answer.writers:
+        print(f"{printable(path)} has no lines", file=sys.stderr)
+    left = answer.total - len(answer.writers)
+    if left > 0:
+        print(f"{len(answer.writers)} of {format_count(answer.total, 'commit')}; more: -k {answer.total}", file=sys.stderr)
+
+
+def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]:
+    from lurcher.surfaces.cli.print_commit import MAX_BODY_LINES, SHORT, outcome_lines
+
+    lines = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in entry.lines)
+    where = f"{painter.path(shown)}:{lines}"
+    if entry.sha is None:
+        return [f"{where}  {painter.state('not committed yet', 'note')}"]
+    day = (entry.date or "")[:10]
+    out = [f"{where}  {painter.symbol(entry.sha[:SHORT])}  {day}  {printable(entry.author)}"]
+    out.append(f"    {printable(entry.subject)}")
+    if entry.path != path:
+        out.append(painter.dim(f"    then called {printable(entry.path)}"))
+    body = [line for line in entry.body.splitlines() if line.strip()]
+    out += [painter.dim(f"    {printable(line)}") for line in body[:MAX_BODY_LINES]]
+    if len(body) > MAX_BODY_LINES:
+        out.append(painter.dim(f"    … {len(body) - MAX_BODY_LINES} more lines"))
+    if entry.outcome is not None:
+        out += [f"    {line}" for line in outcome_lines(entry.outcome, painter)]
+    if entry.excerpt is not None:
+        for line in entry.excerpt.text.split("\n"):
+            mark = painter.state(line[:1], "problem" if line[:1] == "-" else "ok")
+            out.append(f"    {mark} {painter.code(line[1:], set())}")
+        if entry.excerpt.left_out:
+            out.append(painter.dim(f"    … {entry.excerpt.left_out} more lines"))
+    for near in entry.related:
+        said = f"    perhaps related: {near.sha[:SHORT]}  {near.date[:10]}  {printable(near.subject)} ({near.reason})"
+        out.append(painter.dim(said))
+    return out
+
+
+def print_brief(answer: BriefAnswer) -> None:
+    print_notes(answer.standing.degraded)
+    print(answer.text, end="")
+    left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
+    said = f"{answer.tokens:,} tokens of {answer.budget:,}" + (f"; left out: {', '.join(left)}" if left else "")
+    print(said, file=sys.stderr)

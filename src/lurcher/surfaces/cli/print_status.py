@@ -12,7 +12,7 @@ from lurcher.surfaces.cli.printer import use_colour
 
 if TYPE_CHECKING:
     from lurcher.inspect.doctor.checks import Finding
-    from lurcher.inspect.services import Health
+    from lurcher.inspect.doctor.services import Health
 
 _FEW = 5
 """Paths that are named where there may be many."""

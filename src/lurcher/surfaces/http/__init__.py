@@ -1,1 +1,115 @@
-"""The HTTP API and the page in a browser: `lurcher serve`. Needs the extra `web`; nothing else imports what it brings."""
+"""The HTTP API and the page in a browser: `lurcher serve` checks who can reach it, then runs until Ctrl-C.
+
+It needs the extra `web`, whose packages are imported by nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from lurcher.errors import ConfigError, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from lurcher.engine import Engine
+    from lurcher.surfaces.http.app import MountedApp
+
+
+INSTALL = "pip install 'lurcher[web]'"
+SHORTEST_TOKEN = 16
+_NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+_TURN = 0.001
+_LAST_SECONDS = 0.5
+_DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
+
+
+def mounted_apps(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[str]) -> Sequence[MountedApp]:
+    """Applications beside the API and the page, behind the same guard: MCP, where it is installed."""
+    from lurcher.surfaces.http.app import MountedApp
+    from lurcher.surfaces.mcp import streamable_app
+
+    names = ["127.0.0.1", "localhost", "[::1]", *hosts]
+    try:
+        app = streamable_app(
+            engine.roots, overrides, hosts=[f"{name}:*" for name in names], origins=[f"http://{name}:*" for name in names]
+        )
+    except MissingExtra:
+        return ()
+    return (MountedApp("/mcp", app, app.lifespan),)
+
+
+def run(engine: Engine, parsed: Namespace) -> None:
+    """Serve until a signal comes."""
+    import asyncio
+
+    try:
+        from lurcher.surfaces.http.app import Access, build_app
+        from lurcher.surfaces.http.server import bind, is_loopback, make_server
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.split(".")[0] == "lurcher":
+            raise
+        raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
+    from lurcher.indexing.watcher import monitor_trees
+    from lurcher.surfaces.cli.search_cmd import overrides_of
+    from lurcher.surfaces.http.service import Service
+
+    settings = engine.settings
+    host = parsed.host or settings.serve.host
+    port = settings.serve.port if parsed.port is None else parsed.port
+    token = parsed.token or settings.serve.token
+    check_token(token)
+    bound = bind(host, port)
+    with bound:
+        loopback = is_loopback(bound)
+        if not loopback and not token:
+            raise UsageError(
+                f"{host} can be reached from other machines, so a token is needed",
+                f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",
+            )
+        port = bound.getsockname()[1]
+        hosts = (host, socket.gethostname(), *settings.serve.hosts.split())
+        access = Access(port, loopback, hosts, token)
+        service = Service(engine)
+        app = build_app(
+            engine, access, editor=check_editor(settings.serve.editor), service=service,
+            beside=mounted_apps(engine, overrides_of(parsed.set), hosts),
+        )  # fmt: skip
+        named = f"[{host}]" if ":" in host else host
+        where = f"http://{named}:{port}/"
+        print(f"serving {', '.join(map(str, engine.roots))} at {where}", file=sys.stderr, flush=True)
+        if parsed.open:
+            import webbrowser
+
+            webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
+        server = make_server(app, service.end)
+        # Queries run in threads; the event loop must not wait long for the interpreter lock.
+        sys.setswitchinterval(_TURN)
+        with monitor_trees(engine.projects):
+            asyncio.run(server.serve(sockets=[bound]))
+            if not service.done(_LAST_SECONDS):
+                # Nobody waits for the running threads any more, and an index survives the end of its writer at any point.
+                sys.stderr.flush()
+                os._exit(0)
+
+
+def check_token(token: str) -> None:
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise UsageError(
+            f"a token is {SHORTEST_TOKEN} or more letters, digits and signs without spaces", f"for a new one: {_NEW_TOKEN}"
+        )
+
+
+def check_editor(template: str) -> str:
+    """The address template that opens a place in an editor; schemes that could run code in the page are refused."""
+    scheme = re.match(r"([a-z][a-z0-9+.-]*):", template, re.IGNORECASE)
+    if template and (scheme is None or scheme[1].lower() in _DANGEROUS or "{path}" not in template):
+        raise ConfigError(
+            f"serve.editor cannot be {template!r}", "for example: vscode://file/{path}:{line}, or zed://file{path}:{line}"
+        )
+    return template

@@ -19,11 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lurcher.errors import LurcherError
-from lurcher.surfaces.http import openapi
-from lurcher.surfaces.http.endpoints import ENDPOINTS, PAGE_WORDING, WORDING, Endpoint
-from lurcher.surfaces.http.events import Listening
+from lurcher.surfaces.http.endpoints import ENDPOINTS, PAGE_WORDING, WORDING, Endpoint, openapi_document
 from lurcher.surfaces.http.guard import Guard
-from lurcher.surfaces.http.replies import JSON, Busy, encode, error_reply, error_response
+from lurcher.surfaces.http.replies import JSON, Busy, Listening, encode, error_reply, error_response
 from lurcher.surfaces.http.service import Service
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ def build_app(
     engine: Engine, access: Access, *, editor: str = "", beside: Sequence[MountedApp] = (), service: Service | None = None
 ) -> Guard:
     """The application that `lurcher serve` runs."""
-    asked = service or Service(engine)
+    service = service or Service(engine)
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
@@ -65,14 +63,14 @@ def build_app(
             for other in beside:
                 if other.life is not None:
                     await stack.enter_async_context(other.life())
-            await asked.start()
+            await service.start()
             try:
                 yield
             finally:
-                await asked.stop()
+                await service.stop()
 
     page = Page()
-    described = encode(openapi.document(ENDPOINTS, token=bool(access.token)))
+    described = encode(openapi_document(ENDPOINTS, token=bool(access.token)))
     about = {"editor": editor, "roots": [{"name": root.name, "path": str(root)} for root in engine.roots]}
 
     async def describe(request: Request) -> Response:
@@ -82,12 +80,12 @@ def build_app(
         return Response(encode(about), media_type=JSON)
 
     routes = [
-        *(Route(endpoint.path, _make_handler(asked, endpoint)) for endpoint in ENDPOINTS),
+        *(Route(endpoint.path, _make_handler(service, endpoint)) for endpoint in ENDPOINTS),
         Route("/", page.front),
         Route("/static/{name}", page.file),
         Route("/openapi.json", describe),
         Route("/api/page", settings),
-        Route("/api/events", _events(asked)),
+        Route("/api/events", _events(service)),
         *(Route(path, _Passthrough(other.app)) for other in beside for path in (other.path, f"{other.path}/{{rest:path}}")),
     ]
     handlers: dict[Any, Any] = {HTTPException: _handle_http_error, Exception: _handle_failure}
@@ -115,27 +113,27 @@ def _make_handler(service: Service, endpoint: Endpoint) -> Callable[[Request], A
         except LurcherError as error:
             return error_reply(error, wording)
         except asyncio.TimeoutError:
-            return error_reply(Busy("the answer takes too long", "ask for less, or again in a moment", seconds=5), wording)
+            return error_reply(Busy("the answer takes too long", "ask for less, or try again in a moment", seconds=5), wording)
         return Response(found, media_type=JSON) if found is not None else Response(status_code=499)
 
     return answer
 
 
 async def _answer_unless_gone(request: Request, work: Any, over: asyncio.Event) -> bytes | None:
-    """The answer; None where the client has left, and work that has not begun is dropped. A server that ends does not wait."""
-    asked, left, ends = (asyncio.ensure_future(one) for one in (work, _wait_for_disconnect(request), over.wait()))
+    """The answer, or None if the client has gone: work that has not begun is dropped. Raises `Busy` when the server ends."""
+    answer, left, ends = (asyncio.ensure_future(one) for one in (work, _wait_for_disconnect(request), over.wait()))
     try:
-        done, _ = await asyncio.wait({asked, left, ends}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if asked in done and not asked.cancelled():
-            result: bytes = asked.result()
+        done, _ = await asyncio.wait({answer, left, ends}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if answer in done and not answer.cancelled():
+            result: bytes = answer.result()
             return result
-        if ends in done or asked in done:
+        if ends in done or answer in done:
             raise Busy("the server is ending", "start it again")
         if not done:
             raise asyncio.TimeoutError
         return None
     finally:
-        for task in (asked, left, ends):
+        for task in (answer, left, ends):
             task.cancel()
 
 
@@ -155,7 +153,7 @@ def _events(service: Service) -> Callable[[Request], Any]:
 
 
 class _Stream(StreamingResponse):
-    """Frees its listener however it ends, even where the client left before it began."""
+    """Closes its listener however it ends, even if the client left before it began."""
 
     def __init__(self, listening: Listening) -> None:
         super().__init__(listening, media_type="text/event-stream")

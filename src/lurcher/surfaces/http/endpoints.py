@@ -1,24 +1,28 @@
-"""The endpoints of the HTTP API: the questions of the command line, with the same JSON."""
+"""The endpoints of the HTTP API, which answer as the command line does with `--json`, and the OpenAPI document made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lurcher.answer.page import add_notes
-from lurcher.errors import PathError, QueryError, UsageError
+from lurcher.errors import LurcherError, PathError, QueryError, UsageError
 from lurcher.surfaces import parameters as p
-from lurcher.surfaces.parameters import HTTP, Parameter, check_all
+from lurcher.surfaces.parameters import HTTP, MAX_VALUES, Parameter, check_all, json_schema, sentence
 from lurcher.surfaces.wording import PageWording, Wording
-from lurcher.types import Answer, Degraded
+from lurcher.types import Answer, Degraded, Hit
+from lurcher.version import VERSION
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
 
+
 Values = Mapping[str, Any]
 LIBRARIES = "libraries"
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -28,21 +32,21 @@ class Endpoint:
     doc: str
     parameters: tuple[Parameter, ...]
     run: Callable[..., Any]
-    """Called with the engine, the checked values and whether to look at the tree; gives what becomes JSON."""
+    """Called with the engine, the checked values and whether to check the tree for changes; returns what becomes JSON."""
     example: Mapping[str, Any] = field(default_factory=dict)
     depends_on_history: Callable[[Mapping[str, Any]], bool] = lambda values: False
     asks_index: Callable[[Mapping[str, Any]], bool] = lambda values: True
-    """Whether the answer is about the index of the tree, and can be had without looking at the tree."""
+    """Whether the answer comes from the index, so that the tree need not be checked for changes."""
     slow: bool = False
     """Whether it may take a second or more."""
     asks_tree: Callable[[Mapping[str, Any]], bool] = lambda values: True
-    """Whether it takes an index of the tree to answer."""
+    """Whether it needs an index of the tree."""
     early: Callable[..., Any] | None = None
-    """Answers while there is no index: called with the engine, the values, and what searches without one."""
+    """Answers while there is no index: called with the engine, the values, and a search that needs none."""
     cached: bool = True
-    """Whether the same question has the same answer as long as tree and history are as they were."""
+    """Whether the answer may be cached until the tree or the history changes."""
     lasts: Callable[[Mapping[str, Any]], bool] = lambda values: True
-    """Whether that holds for this question."""
+    """Whether that holds for these values."""
 
     @property
     def path(self) -> str:
@@ -132,26 +136,20 @@ def _search_early(engine: Engine, values: Values, search: Callable[..., Answer])
 
 
 def _answer_data(answer: Answer, values: Values) -> dict[str, Any]:
-    """As the command line prints it: without what differs from run to run, unless asked for."""
+    """As the command line prints it: timings, which differ from run to run, only on request."""
     found = answer.to_dict()
     if not values.get("timings"):
         found["timings_ms"] = {}
     return found
 
 
-def _facets(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    from lurcher.surfaces.http.facets import facets
-
-    return facets(engine, run_search, values, check)
-
-
 def _listed_path(engine: Engine, values: Values, check: bool) -> str:
-    """A file as a hit has it. The index is asked for it, never the file system: any other path has the same answer, whether or
-    not there is such a file."""
+    """A path as hits have it. It is looked up in the index, never in the file system, so that an error does not tell whether
+    some other file exists."""
     path: str = values["path"]
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or "\\" in path:
-        raise PathError(f"{path[:200]} is no path of the index", "name a file as a hit shows it")
+        raise PathError(f"{path[:200]} is not a path of the index", "name a file as a hit shows it")
     return engine.listed(path, check=check)
 
 
@@ -166,7 +164,7 @@ def _why(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
 
 
 def _explain(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    path = _listed_path(engine, values, check)  # only what is in the index has its past told
+    path = _listed_path(engine, values, check)  # history is shown only of files that are in the index
     return engine.explain(path, values.get("first"), values.get("last"), limit=values.get("limit", 10)).to_dict()
 
 
@@ -199,6 +197,89 @@ def _symbol(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
 
 def _examples(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.examples(check=check).to_dict()
+
+
+# -- how many hits each value of a filter has --------------------------------------------------------------------------
+
+
+COUNTED_HITS = 100
+"""Hits that facets are counted over."""
+_MOST_VALUES = 12
+Read = Callable[[Hit], Sequence[str]]
+
+
+def _facets(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    """How many hits each language, folder, outcome, year, author and tag has.
+
+    A facet ignores its own filter, so that another value of it can be chosen.
+    """
+    page = {"limit": COUNTED_HITS, "context": "none"}
+    full = run_search(engine, {**values, **page}, check, counted=True)
+    counted = {}
+    for name, (filters, read) in _FACETS.items():
+        mine = [key for key in filters if key in values]
+        wide = full
+        if mine:
+            others = {key: values[key] for key in values if key not in mine}
+            wide = run_search(engine, {**others, **page}, check, counted=True)
+        counts = Counter(value for hit in wide.hits for value in read(hit) if value)
+        order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        counted[name] = [{"value": value, "count": count} for value, count in order[:_MOST_VALUES]]
+    sources, coverage = _count_sources(engine, values, full, check)
+    return {
+        "query": full.query, "in": values.get("in") or full.sources[0], "looked_at": len(full.hits), "total": full.total,
+        "facets": counted, "sources": sources, "index": {**full.index.to_dict(), "coverage": coverage},
+    }  # fmt: skip
+
+
+def _count_sources(
+    engine: Engine, values: Values, full: Answer, check: bool
+) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """How many hits each source has, or why it cannot be searched (history outside of git), and how much of it is indexed."""
+    found: list[dict[str, Any]] = []
+    coverage = dict(full.index.coverage)
+    for name in ("code", "history", "notes"):
+        if full.sources == (name,):
+            found.append({"value": name, "count": full.total})
+            continue
+        try:
+            query = {"q": values["q"], "in": name, "limit": 1, "context": "none"}
+            answer = run_search(engine, query, check, counted=True)
+        except LurcherError as problem:
+            found.append({"value": name, "count": None, "problem": problem.message})
+            continue
+        coverage |= answer.index.coverage
+        found.append({"value": name, "count": answer.total})
+    return found, coverage
+
+
+def _folders_of(hit: Hit) -> Sequence[str]:
+    """The first two folders of the path, each as a pattern for the filter."""
+    parts = hit.path.split("/")[:-1]
+    if not parts:
+        return ("*",) if hit.path else ()
+    return tuple(f"{'/'.join(parts[:depth])}/**" for depth in range(1, min(2, len(parts)) + 1))
+
+
+def _outcome_of(hit: Hit) -> Sequence[str]:
+    verdict = ((hit.commit or {}).get("outcome") or {}).get("verdict")
+    return (verdict,) if verdict else ()
+
+
+def _year_of(hit: Hit) -> Sequence[str]:
+    date = (hit.commit or {}).get("date") or (hit.note or {}).get("date") or ""
+    return (date[:4],) if date[:4].isdigit() else ()
+
+
+_FACETS: dict[str, tuple[tuple[str, ...], Read]] = {
+    "lang": (("lang",), lambda hit: (hit.language,)),
+    "path": (("path",), _folders_of),
+    "outcome": (("outcome",), _outcome_of),
+    "year": (("since", "until"), _year_of),
+    "author": (("author",), lambda hit: (hit.commit.get("author", ""),) if hit.commit else ()),
+    "tag": (("tag",), lambda hit: tuple((hit.note or {}).get("tags", ()))),
+}
+"""Each facet with its filters and how to read its values from a hit."""
 
 
 def _status(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
@@ -293,3 +374,81 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 _PARAMETERS = {endpoint.name: endpoint.parameters for endpoint in ENDPOINTS}
 WORDING = Wording(HTTP, _PARAMETERS)
 PAGE_WORDING = PageWording(HTTP, _PARAMETERS)
+
+
+# -- the OpenAPI document ----------------------------------------------------------------------------------------------
+
+
+_ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "hint"],
+            "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
+        }
+    },
+}
+_FAILURES = {
+    "400": "The request is wrong; the hint says what is allowed.",
+    "401": "The token is missing or wrong.",
+    "403": "The request comes from another site, or for another host.",
+    "404": "No such file in the index.",
+    "413": "The request is too large.",
+    "429": "Too many wrong tokens.",
+    "500": "The server failed.",
+    "501": "An extra is not installed, or there is no model.",
+    "503": "Too many requests at once, no index yet, or a folder that is gone; see Retry-After.",
+}
+
+
+def openapi_document(endpoints: Sequence[Endpoint], *, token: bool = False) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "lurcher", "version": VERSION,
+            "description": "Finds the code, the past change and the note that answer a question; the JSON of `--json`.",
+        },
+        "paths": {endpoint.path: {"get": _operation(endpoint)} for endpoint in endpoints},
+        "components": {"schemas": {"Error": _ERROR}},
+    }  # fmt: skip
+    if token:
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found["security"] = [{"token": []}]
+    return found
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "operationId": endpoint.name,
+        "summary": endpoint.doc,
+        "parameters": [_parameter(parameter) for parameter in endpoint.parameters],
+        "responses": {
+            "200": {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}},
+            **{status: _failure(text) for status, text in _FAILURES.items()},
+        },
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name, "in": "query", "description": sentence(parameter.help), "required": parameter.required,
+        "schema": _schema(parameter),
+    }  # fmt: skip
+
+
+def _schema(parameter: Parameter) -> dict[str, Any]:
+    schema = json_schema(parameter)
+    value = schema["items"] if parameter.many else schema
+    if parameter.kind == "text" and "enum" not in value:
+        value["maxLength"] = parameter.longest
+        if parameter.required:
+            value["minLength"] = 1
+    bounds = {"minimum": parameter.low, "maximum": parameter.high}
+    value |= {name: bound for name, bound in bounds.items() if bound is not None}
+    return {**schema, "maxItems": MAX_VALUES} if parameter.many else schema
+
+
+def _failure(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}

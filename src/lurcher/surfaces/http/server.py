@@ -34,18 +34,18 @@ class TimeoutProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._start_waiting()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
         else:
-            self._wait()
+            self._start_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
-        self._read_on()
+        self._cancel_abort()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -54,7 +54,7 @@ class TimeoutProtocol(H11Protocol):
         self._abort_later()
 
     def resume_writing(self) -> None:
-        self._read_on()
+        self._cancel_abort()
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -65,21 +65,21 @@ class TimeoutProtocol(H11Protocol):
         if self._unread is None:
             self._unread = self.loop.call_later(SEND_SECONDS, self.transport.abort)
 
-    def _read_on(self) -> None:
+    def _cancel_abort(self) -> None:
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
 
-    def _wait(self) -> None:
+    def _start_waiting(self) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self._close_if_waiting)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _give_up(self) -> None:
+    def _close_if_waiting(self) -> None:
         self._deadline = None
         busy = self.cycle is not None and not self.cycle.response_complete
         idle = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0] and self.cycle is not None
@@ -114,9 +114,9 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket that listens at the address; UsageError where that fails."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except (OSError, UnicodeError) as error:  # the latter of letters that no host has in its name
-        reason = getattr(error, "strerror", None) or "no host is called so"
-        raise UsageError(f"'{host}' is no address to listen on: {reason}", "use 127.0.0.1") from None
+    except (OSError, UnicodeError) as error:  # UnicodeError: letters that no host name has
+        reason = getattr(error, "strerror", None) or "no such host"
+        raise UsageError(f"'{host}' is not an address to listen on: {reason}", "use 127.0.0.1") from None
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

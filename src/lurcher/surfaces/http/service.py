@@ -1,7 +1,7 @@
-"""An engine behind a server: questions run in a few worker threads, each answered from the current state of the tree.
+"""An engine behind a server: requests run in a few worker threads, each answered from the current state of the tree.
 
-    request ──► look (one for all that wait) ──► known with this stamp? ──► bytes
-                                                  └─► engine, in a thread, once for the same question ──► bytes
+    request ──► check of the tree (one for all that wait) ──► answer cached for this state? ──► bytes
+                                                              └─► engine, in a thread, once for equal requests ──► bytes
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError
 from lurcher.runtime.process import Cancelled, run_cancellable
-from lurcher.server.builder import Build, Unwritable, make_request
-from lurcher.server.session import SMALL_TREE_BYTES
+from lurcher.server.session import SMALL_TREE_BYTES, Build, Unwritable, make_request
 from lurcher.server.unindexed import WAIT_SECONDS, UnindexedSearch, size_of
 from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
-from lurcher.surfaces.http.events import Hub
-from lurcher.surfaces.http.replies import Busy, encode
+from lurcher.surfaces.http.replies import Busy, Hub, encode
 from lurcher.surfaces.wording import Wording
 
 if TYPE_CHECKING:
@@ -36,11 +34,11 @@ MOST_BYTES = 32 << 20
 MOST_ENTRIES = 4000
 MOST_WAITING = 64
 SECONDS = 30.0
-"""Limit for one question, since others wait for its thread."""
+"""Limit for one request, since others wait for its thread."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.01, 0.03, 1
-"""Under load there is a pause between looks, as long as they take; one look serves all that came meanwhile, since each of them
-came before it began."""
-_THREADS = ("lurcher-ask", "lurcher-slow", "lurcher-look", "lurcher-index")
+"""Under load there is a pause between checks of the tree, as long as a check takes. One check serves all requests that came
+before it began."""
+_THREADS = ("lurcher-ask", "lurcher-slow", "lurcher-check", "lurcher-index")
 _LISTING = 5.0
 """Limit for finding out how large a tree is."""
 _TURN = 0.05
@@ -57,16 +55,16 @@ class Service:
         self.cache = AnswerCache()
         self._pool = ThreadPoolExecutor(workers, "lurcher-ask")
         self._slow = ThreadPoolExecutor(workers, "lurcher-slow")
-        """For slow questions, so that no search waits behind a blame."""
-        self._looker = ThreadPoolExecutor(1, "lurcher-look")
+        """For slow requests, so that no search waits behind a blame."""
+        self._checker = ThreadPoolExecutor(1, "lurcher-check")
         self._most_waiting = most_waiting
         self._seconds = seconds
         self._stops: set[threading.Event] = set()
-        """One event per running question, which ends it."""
-        self._running: dict[Hashable, _RunningQuestion] = {}
-        self._look: asyncio.Task[TreeState] | None = None
-        self._looking = asyncio.Lock()
-        self._looked = 0.0
+        """One event per running request, which cancels it."""
+        self._running: dict[Hashable, _RunningRequest] = {}
+        self._check: asyncio.Task[TreeState] | None = None
+        self._check_lock = asyncio.Lock()
+        self._checked_at = 0.0
         self._building = threading.Event()
         self._problem: LurcherError | None = None
         self._last: TreeState | None = None
@@ -93,7 +91,7 @@ class Service:
         self.end()
         if self._poller is not None:
             self._poller.cancel()
-        for pool in (self._pool, self._slow, self._looker):
+        for pool in (self._pool, self._slow, self._checker):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def end(self) -> None:
@@ -116,7 +114,7 @@ class Service:
         return not any(thread.is_alive() for thread in mine)
 
     def _index(self) -> None:
-        """The first index, or what of it is far behind; until there is one, a glimpse of the tree answers searches."""
+        """Builds the first index, or updates one that is far behind; until there is one, searches scan the likeliest files."""
         try:
             found = None
             if self.engine.indexed:
@@ -127,18 +125,18 @@ class Service:
                     return
                 found = self.engine.look(progress=self.hub.progress)
             self._building.clear()
-            self._seen(found)
+            self._publish(found)
         except (LurcherError, OSError) as error:
-            # Questions will report the same error.
+            # Requests will report the same error.
             self._problem = error if isinstance(error, LurcherError) else IndexError_(f"the index cannot be made: {error}")
-            self.hub.tell("problem", PAGE_WORDING.render_json(self._problem.to_dict()))
+            self.hub.send("problem", PAGE_WORDING.render_json(self._problem.to_dict()))
         finally:
             self._building.clear()
             self.hub.done()
 
     def _make(self) -> None:
-        """In a process of its own, which can be ended at once and does not hold up questions; here where that is quicker, or
-        where nothing can be written, so that only we can keep it."""
+        """Builds the index in another process, which can be ended at once and does not slow down requests. A small tree is
+        indexed here, since that is faster, and so is one whose index cannot be written to disk."""
         engine, listed = self.engine, self._early.list_files(self.engine, time.monotonic() + _LISTING)
         self._soon = listed is not None and all(
             size_of(project, entries, SMALL_TREE_BYTES) <= SMALL_TREE_BYTES
@@ -166,78 +164,78 @@ class Service:
             await asyncio.sleep(_POLL)
             if self.hub.listening and not self._building.is_set():
                 try:
-                    await self.look()
+                    await self.check_tree()
                 except LurcherError as problem:
-                    self.hub.tell("problem", PAGE_WORDING.render_json(problem.to_dict()))
+                    self.hub.send("problem", PAGE_WORDING.render_json(problem.to_dict()))
 
-    # -- questions ----------------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """How things stand, for a page that has just opened."""
+        """The state of the index, for a page that has just opened."""
         return {
             "building": self._building.is_set(), "progress": self.hub.progress_now,
             "index": self._last.to_dict() if self._last else None,
             "problem": PAGE_WORDING.render_json(self._problem.to_dict()) if self._problem else None,
         }  # fmt: skip
 
-    async def look(self) -> TreeState:
-        """What answers depend on, seen after this was called."""
-        if self._look is None:
-            self._look = asyncio.create_task(self._next_look())
-        return await asyncio.shield(self._look)
+    async def check_tree(self) -> TreeState:
+        """The state of tree and history that answers depend on, read after this call."""
+        if self._check is None:
+            self._check = asyncio.create_task(self._next_check())
+        return await asyncio.shield(self._check)
 
-    async def _next_look(self) -> TreeState:
-        async with self._looking:
-            await asyncio.sleep(max(0.0, self._looked + self._pause - time.monotonic()))
-            self._look = None  # it begins: who comes from now on needs another one
+    async def _next_check(self) -> TreeState:
+        async with self._check_lock:
+            await asyncio.sleep(max(0.0, self._checked_at + self._pause - time.monotonic()))
+            self._check = None  # it begins: later requests need another check
             try:
                 began = time.monotonic()
-                found: TreeState = await self._in_thread(self._looker, lambda: self.engine.look(progress=self.hub.progress))
+                found: TreeState = await self._in_thread(self._checker, lambda: self.engine.look(progress=self.hub.progress))
             finally:
-                self._looked = time.monotonic()
-                self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _IDLE * (self._looked - began)))
-        self._seen(found)
+                self._checked_at = time.monotonic()
+                self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _IDLE * (self._checked_at - began)))
+        self._publish(found)
         return found
 
-    def _seen(self, found: TreeState) -> None:
-        """Whoever listens is told when the index has become another one, and when work on it is done, whatever came of it."""
+    def _publish(self, found: TreeState) -> None:
+        """Sends an event when the index has changed, and when work on it is done, whatever its result."""
         before, self._last = self._last, found
         worked = self.hub.done()
         changed = before is None or before.tree != found.tree
         if changed:
-            self.cache.clear()  # no tree comes back with the generation it had
+            self.cache.clear()  # generations never repeat, so the entries are useless now
         if worked or changed:
-            self.hub.tell("index", found.to_dict())
+            self.hub.send("index", found.to_dict())
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any], wording: Wording = WORDING) -> bytes:
-        """The answer's bytes. Raises `Busy` at once where too many wait already."""
-        question = Question(endpoint, values, wording)
+        """The answer as bytes. Raises `Busy` at once if too many requests wait already."""
+        request = CheckedRequest(endpoint, values, wording)
         if self._building.is_set() and endpoint.cached and endpoint.asks_tree(values):
-            return await self._ask_early(question)
-        if self._building.is_set():  # a look would make the index here
-            return await self._answer_once((endpoint.name, object()), question, None)
+            return await self._ask_early(request)
+        if self._building.is_set():  # a check of the tree would build the index in this thread
+            return await self._answer_once((endpoint.name, object()), request, None)
         if not endpoint.cached or not endpoint.lasts(values) or "since" in values or "until" in values:
-            return await self._answer_once((endpoint.name, object()), question, None)
-        look = await self.look()
-        stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree
-        found = self.cache.get(question.key, stamp)
+            return await self._answer_once((endpoint.name, object()), request, None)
+        seen = await self.check_tree()
+        stamp = (seen.tree, seen.past) if endpoint.depends_on_history(values) else seen.tree
+        found = self.cache.get(request.key, stamp)
         if found is None:
-            found = await self._answer_once((question.key, stamp), question, look)
+            found = await self._answer_once((request.key, stamp), request, seen)
         return found
 
-    async def _ask_early(self, question: Question) -> bytes:
+    async def _ask_early(self, request: CheckedRequest) -> bytes:
         """The answer while there is no index: a quick one where the endpoint has one, else an error with the progress."""
-        endpoint, values = question.endpoint, question.values
+        endpoint, values = request.endpoint, request.values
         until = time.monotonic() + (WAIT_SECONDS if self._soon else 0.0)
         while self._building.is_set() and time.monotonic() < until:
             await asyncio.sleep(_TURN)
         if not self._building.is_set():
-            return await self.ask(endpoint, values, question.wording)
+            return await self.ask(endpoint, values, request.wording)
         if endpoint.early is None or "cursor" in values:
-            raise Busy(self._progress_told(), "answers come as soon as it is there", code="indexing")
-        return await self._answer_once(("early", question.key), question, None)
+            raise Busy(self._describe_progress(), "answers come as soon as it is there", code="indexing")
+        return await self._answer_once(("early", request.key), request, None)
 
-    def _progress_told(self) -> str:
+    def _describe_progress(self) -> str:
         now = self.hub.progress_now
         return "the index is being made" + (f" ({now['what']}: {now['done']:,} of {now['total']:,})" if now else "")
 
@@ -247,19 +245,19 @@ class Service:
         listed = self._early.list_files(self.engine, until - 0.5 * WAIT_SECONDS)
 
         def search(text: str, **options: Any) -> Answer:
-            return self._early.search(self.engine, listed, text, options, self._progress_told(), until)
+            return self._early.search(self.engine, listed, text, options, self._describe_progress(), until)
 
         found: dict[str, Any] = endpoint.early(self.engine, values, search)
         return found
 
-    async def _answer_once(self, key: tuple[Hashable, Hashable], question: Question, look: TreeState | None) -> bytes:
-        """The same question, asked by several at the same time, is worked on once; if all of them leave, not at all."""
+    async def _answer_once(self, key: tuple[Hashable, Hashable], request: CheckedRequest, seen: TreeState | None) -> bytes:
+        """Equal requests at the same time are worked on once; the work is cancelled when all of their clients have left."""
         shared = self._running.get(key)
         if shared is None:
             if len(self._running) >= self._most_waiting:
-                raise Busy("too many questions at once")
-            pool = self._slow if question.endpoint.slow else self._pool
-            shared = self._running[key] = _RunningQuestion(asyncio.create_task(self._work(pool, key, question, look)))
+                raise Busy("too many requests at once")
+            pool = self._slow if request.endpoint.slow else self._pool
+            shared = self._running[key] = _RunningRequest(asyncio.create_task(self._work(pool, key, request, seen)))
             shared.task.add_done_callback(lambda task: self._finished(key, task))
         shared.waiting += 1
         try:
@@ -270,13 +268,13 @@ class Service:
                 shared.task.cancel()
 
     async def _work(
-        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], question: Question, look: TreeState | None
+        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], request: CheckedRequest, seen: TreeState | None
     ) -> bytes:
-        endpoint, values = question.endpoint, question.values
+        endpoint, values = request.endpoint, request.values
         stop = threading.Event()
 
         def encode() -> tuple[bytes, bool]:
-            return _encode(self._answer(endpoint, values, look), question.wording)
+            return _encode(self._answer(endpoint, values, seen), request.wording)
 
         work = partial(run_cancellable, encode, stop, self._seconds)
         self._stops.add(stop)
@@ -285,19 +283,19 @@ class Service:
         except Cancelled:
             raise Busy("the server is ending") from None
         finally:
-            stop.set()  # where all who waited are gone, the thread ends at its next step
+            stop.set()  # if all clients have left, the thread ends at its next step
             self._stops.discard(stop)
-        if look is not None and whole and not values.get("timings"):
-            self.cache.put(*key, found)  # before this ends, so that nobody finds it neither running nor known
+        if seen is not None and whole and not values.get("timings"):
+            self.cache.put(*key, found)  # before the task ends, so that an equal request finds it either running or cached
         answer: bytes = found
         return answer
 
-    def _answer(self, endpoint: Endpoint, values: Mapping[str, Any], look: TreeState | None) -> dict[str, Any]:
-        """The tree has been looked at already, unless it has been again since."""
-        if look is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
+    def _answer(self, endpoint: Endpoint, values: Mapping[str, Any], seen: TreeState | None) -> dict[str, Any]:
+        """Runs an endpoint; the tree is not checked again if `seen` is still its state."""
+        if seen is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
             return self._answer_early(endpoint, values)
-        if look is not None and endpoint.asks_index(values):
-            found = look.complete(endpoint.run(self.engine, values, False))
+        if seen is not None and endpoint.asks_index(values):
+            found = seen.complete(endpoint.run(self.engine, values, False))
             if found is not None:
                 return found
         value: dict[str, Any] = endpoint.run(self.engine, values, True)
@@ -306,27 +304,27 @@ class Service:
     def _finished(self, key: Hashable, task: asyncio.Task[bytes]) -> None:
         self._running.pop(key, None)
         if not task.cancelled():
-            task.exception()  # looked at, so that nobody complains where all who waited are gone
+            task.exception()  # retrieved, so that asyncio does not log it when all clients have left
 
     async def _in_thread(self, pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
         return await asyncio.wrap_future(pool.submit(work))
 
 
-class _RunningQuestion:
+class _RunningRequest:
     def __init__(self, task: asyncio.Task[bytes]) -> None:
         self.task = task
         self.waiting = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckedRequest:
     endpoint: Endpoint
     values: Mapping[str, Any]
     wording: Wording
 
     @property
     def key(self) -> Hashable:
-        """Equal for questions with the same answer in the same words."""
+        """Equal for requests with the same answer in the same words."""
         pairs = ((name, _hashable(self.values[name])) for name in sorted(self.values))
         return (self.endpoint.name, id(self.wording), *pairs)
 
@@ -336,8 +334,8 @@ def _hashable(value: Any) -> Hashable:
 
 
 def _encode(value: dict[str, Any], wording: Wording) -> tuple[bytes, bool]:
-    """The answer's bytes, and whether the next one who asks would get the same: not while a history is still being read, nor
-    from an index that is behind."""
+    """The answer as bytes, and whether it may be cached: not while the history is still being indexed, nor from a stale
+    index."""
     index = value.get("index")
     whole = not isinstance(index, dict) or (index.get("fresh", True) and index.get("coverage", {}).get("history", 1.0) >= 1.0)
     return encode(wording.render_json(value)), whole
@@ -355,20 +353,20 @@ class AnswerCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, question: Hashable, stamp: Hashable) -> bytes | None:
-        entry = self._entries.get(question)
+    def get(self, request: Hashable, stamp: Hashable) -> bytes | None:
+        entry = self._entries.get(request)
         if entry is None or entry[0] != stamp:
             self.misses += 1
             return None
-        self._entries.move_to_end(question)
+        self._entries.move_to_end(request)
         self.hits += 1
         return entry[1]
 
-    def put(self, question: Hashable, stamp: Hashable, answer: bytes) -> None:
+    def put(self, request: Hashable, stamp: Hashable, answer: bytes) -> None:
         if len(answer) > self._most_bytes // 8:
             return
-        self._forget(question)
-        self._entries[question] = (stamp, answer)
+        self._forget(request)
+        self._entries[request] = (stamp, answer)
         self.bytes += len(answer)
         while self.bytes > self._most_bytes or len(self._entries) > self._most_entries:
             self._forget(next(iter(self._entries)))
@@ -377,7 +375,7 @@ class AnswerCache:
         self._entries.clear()
         self.bytes = 0
 
-    def _forget(self, question: Hashable) -> None:
-        entry = self._entries.pop(question, None)
+    def _forget(self, request: Hashable) -> None:
+        entry = self._entries.pop(request, None)
         if entry is not None:
             self.bytes -= len(entry[1])

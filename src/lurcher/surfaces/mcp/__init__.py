@@ -1,6 +1,6 @@
 """The Model Context Protocol: `lurcher mcp` over standard input and output, and an app for HTTP servers to mount.
 
-Only what is here is imported without the extra `mcp`; the rest needs its package.
+Only this file can be imported without the extra `mcp`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INSTALL = "pip install 'lurcher[mcp]'"
 
 
 def need_extra() -> None:
-    """MissingExtra where the package is not installed, or is one that we do not know."""
+    """Raise MissingExtra if the package is not installed, or is an older version."""
     import importlib.util
 
     try:
@@ -37,23 +37,22 @@ def need_extra() -> None:
 def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None) -> None:
     """Serve one client over standard input and output until it goes away."""
     need_extra()
-    from lurcher.surfaces.mcp.access import starting_access
+    from lurcher.surfaces.mcp.requests import starting_access
 
-    config.load(None, overrides)  # what is wrong with the flags is said now, not with the first answer
+    config.load(None, overrides)  # so that a wrong flag is reported now, not with the first answer
     access = starting_access(roots, Path.cwd())
     if sys.stdin is not None and sys.stdin.isatty():
         print("note: this speaks to programs, not to people (lurcher help agents); Ctrl-C ends it", file=sys.stderr)
     source, target = _claim_stdio()
     import anyio
 
-    from lurcher.surfaces.mcp import stdio
-    from lurcher.surfaces.mcp.server import MCPServer
+    from lurcher.surfaces.mcp.server import MCPServer, stdio_streams
 
     server = MCPServer(access, overrides, given=bool(roots), alone=True)
     threading.Thread(target=_warm_up, daemon=True).start()
 
     async def serve() -> None:
-        async with stdio.streams(source, target) as (incoming, outgoing):
+        async with stdio_streams(source, target) as (incoming, outgoing):
             await server.server.run(incoming, outgoing, server.server.create_initialization_options())
 
     anyio.run(serve)
@@ -85,7 +84,7 @@ def _warm_up() -> None:
 
 
 class MountedMCP:
-    """An ASGI app: a route at `/mcp` whose endpoint it is. Its `lifespan` has to be entered while the host app runs."""
+    """An ASGI app for a route at `/mcp`. Enter its `lifespan` while the host app runs."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self._manager = manager
@@ -113,13 +112,13 @@ def streamable_app(
         app = streamable_app(["/path/to/repository"])
         Starlette(routes=[Route("/mcp", endpoint=app)], lifespan=lambda _: app.lifespan())
 
-    Clients see nothing outside of `roots`. `hosts` and `origins` are what requests may say they are for and from.
+    Clients see nothing outside of `roots`. `hosts` and `origins` are the allowed values of these request headers.
     """
     need_extra()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from lurcher.surfaces.mcp.access import starting_access
+    from lurcher.surfaces.mcp.requests import starting_access
     from lurcher.surfaces.mcp.server import MCPServer
 
     server = MCPServer(starting_access([str(root) for root in roots], Path.cwd()), overrides, surface="mcp-http")

@@ -1,32 +1,30 @@
-"""Answers as agents read them: compact text within a budget of tokens, and the same as data that fits the tool's schema.
+"""Answers for agents: compact text within a budget of tokens, and the same entries as data, with the schema of each.
 
-Both show the same entries. What there is no room for is counted and said, never cut off silently.
+Entries that do not fit are counted and the text says so; nothing is cut off silently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.answer import budget as tokens
-from lurcher.inspect.answers import (
-    ContextAnswer,
-    Dependent,
-    ExistsAnswer,
-    ImpactAnswer,
-    OutlineAnswer,
-    OutlineFile,
-    OutlineSymbol,
-)
-from lurcher.inspect.explain import ExplainAnswer, Writer
 from lurcher.runtime.terminal import format_count
 from lurcher.surfaces import parameters as p
-from lurcher.surfaces.mcp.arguments import WORDING
+from lurcher.surfaces.mcp.requests import WORDING
 from lurcher.types import Answer, Degraded, Hit, IndexState
 
+if TYPE_CHECKING:
+    from lurcher.inspect.context import ContextAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer, Writer
+    from lurcher.inspect.impact import Dependent, ImpactAnswer
+    from lurcher.inspect.outline import OutlineAnswer, OutlineFile, OutlineSymbol
+
+
 BUDGET: int = p.BUDGET.on(p.MCP).default
-"""Tokens of a text, unless more or fewer are asked for."""
+"""Tokens of a text, unless the caller gives a number."""
 _MOST_NOTES = 4
 _LONGEST_NOTE = 400
 _SHORT = 10
@@ -34,26 +32,26 @@ _SHORT = 10
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answers with."""
+    """The result of a tool."""
 
     text: str
     data: dict[str, Any]
     paths: tuple[str, ...] = field(default=())
-    """The files that it is from, as far as reading it saves reading them."""
+    """The files it comes from, for the count of tokens saved."""
 
     @property
     def tokens(self) -> int:
-        """About what it costs to read."""
+        """The estimated size of the text."""
         return tokens.estimate_tokens(self.text)
 
 
 def entry_budget(budget: int) -> int:
-    """What is left for entries when some is kept for what is said below them."""
+    """The part of a budget for entries; the rest is for totals and notes."""
     return max(1, budget - min(250, max(40, budget // 8)))
 
 
 def hits_budget(budget: int) -> int:
-    """What the texts of hits may take of a budget, for the rest goes to where they are and to notes."""
+    """The part of a budget for the texts of hits; the rest is for their locations and notes."""
     return max(1, budget * 4 // 5)
 
 
@@ -63,7 +61,7 @@ def render_search(answer: Answer, budget: int) -> ToolResult:
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
     above, below = _render_notes(answer.degraded), _join_lines(first, more)
-    # A token has a byte at least: what is not counted yet cannot cost more than its bytes.
+    # A token has at least one byte, so uncounted text costs at most its bytes.
     around = sum(len(text.encode()) for text, _ in shown) - sum(len(hit.text.rstrip("\n").encode()) for hit in answer.hits)
     sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
     text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure)
@@ -147,7 +145,7 @@ def _writer_text(entry: Writer) -> str:
 
 
 def render_outline(answer: OutlineAnswer, budget: int) -> ToolResult:
-    """Symbol by symbol as far as there is room; the last file may have only its first ones."""
+    """As many symbols as fit; the last file may show only its first ones."""
     left = entry_budget(budget)
     files: list[dict[str, Any]] = []
     texts: list[str] = []
@@ -213,8 +211,8 @@ def render_impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget:
         f"hop {hop.hop}: {format_count(hop.total, 'file')}, {format_count(hop.tests, 'test')}" for hop in answer.by_hop
     )
     listed = f"; {len(kept)} of {len(dependents)} listed" if len(kept) < len(dependents) else ""
-    asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
-    first = "" if dependents else f"nothing imports {asked}"
+    target = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
+    first = "" if dependents else f"nothing imports {target}"
     more = f"{totals}{listed}" if dependents else ""
     text = _pack(["".join(map(_dependent_text, kept))], budget, _join_lines(first, more), answer.standing.degraded)
     data = {
@@ -253,7 +251,7 @@ def _join_lines(*said: str) -> str:
 
 
 def _render_notes(degraded: Sequence[Degraded]) -> str:
-    """What an agent has to know before it believes what follows."""
+    """The notes, which come before the entries because they limit what those say."""
     said = []
     for note in WORDING.render_notes(degraded[:_MOST_NOTES]):
         text = f"note: {note.reason}" + (f" ({note.hint})" if note.hint else "")
@@ -276,9 +274,9 @@ def _take_fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int
 
 
 def _pack(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degraded], sure: bool = False) -> str:
-    """Notes, parts and what is said below them, within the budget: if need be the longest part loses lines, and says so.
+    """Join notes, parts and the line below them within the budget; the longest part is shortened, marked by `…`, until it fits.
 
-    Where it is `sure` that they fit, nothing is counted.
+    If it is `sure` that they fit, tokens are not counted.
     """
     texts = list(parts)
     above = _render_notes(degraded)
@@ -299,3 +297,80 @@ def _pack(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degr
             texts[longest] = "\n".join(lines[: max(2, len(lines) * 3 // 4)]).rstrip("\n…") + "\n…\n"
         text = whole()
     return text
+
+
+# -- the JSON schemas of the data; fields are added over time, never renamed --------------------------------------------
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_INT: Schema = {"type": "integer"}
+_FLOAT: Schema = {"type": "number"}
+_BOOL: Schema = {"type": "boolean"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_INT_OR_NULL: Schema = {"type": ["integer", "null"]}
+
+
+def _list_of(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _object(*optional: str, **properties: Schema) -> Schema:
+    """An object that has all of `properties` but the `optional` ones."""
+    return {"type": "object", "properties": properties, "required": [name for name in properties if name not in optional]}
+
+
+_DEGRADED = _list_of(_object(stage=_TEXT, reason=_TEXT, hint=_TEXT))
+_INDEX = _object(
+    "shared", generation=_INT, fresh=_BOOL, stale_paths=_INT, coverage={"type": "object"}, shared={"type": "object"}
+)
+_COMMIT = _object(
+    "files", "file_count", sha=_TEXT, subject=_TEXT, author=_TEXT, date=_TEXT, outcome={"type": "object"},
+    files=_list_of(_TEXT),
+    file_count=_INT,
+)  # fmt: skip
+_CELL = _object(number=_INT, type=_TEXT, start_line=_INT, end_line=_INT)
+_HIT = _object(
+    "commit", "note", "cell", "library", "version", source=_TEXT, path=_TEXT, start_line=_INT, end_line=_INT, line=_INT,
+    language=_TEXT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL, score=_FLOAT, text=_TEXT, commit=_COMMIT,
+    note={"type": "object"}, cell=_CELL,
+    library=_TEXT, version=_TEXT,
+)  # fmt: skip
+SEARCH_SCHEMA = _object(
+    "at_least", hits=_list_of(_HIT), total=_INT, at_least=_BOOL, next=_TEXT_OR_NULL, mode=_TEXT, index=_INDEX,
+    degraded=_DEGRADED,
+)  # fmt: skip
+EXPLAIN_SCHEMA = _object(path=_TEXT, commits=_list_of({"type": "object"}), total=_INT, degraded=_DEGRADED)
+_SYMBOL = _object(
+    name=_TEXT, qualified=_TEXT, kind=_TEXT, signature=_TEXT, start_line=_INT, end_line=_INT, depth=_INT,
+)  # fmt: skip
+OUTLINE_SCHEMA = _object(
+    path=_TEXT, files=_list_of(_object(path=_TEXT, language=_TEXT, lines=_INT, symbols=_list_of(_SYMBOL))), total=_INT,
+    shown=_INT,
+    index=_INDEX, degraded=_DEGRADED,
+)  # fmt: skip
+CONTEXT_SCHEMA = _object(
+    path=_TEXT, files=_INT, lines=_INT, languages={"type": "object"},
+    sections=_list_of(_object(name=_TEXT, entries=_list_of(_TEXT), left_out=_INT)), tokens=_INT, index=_INDEX,
+    degraded=_DEGRADED,
+)  # fmt: skip
+_DEPENDENT = _object(
+    "use", path=_TEXT, hop=_INT, via=_TEXT, names=_list_of(_TEXT), line=_INT, confidence=_FLOAT, test=_BOOL, use=_TEXT_OR_NULL,
+)  # fmt: skip
+_HOP = _object(hop=_INT, total=_INT, tests=_INT, shown=_INT)
+IMPACT_SCHEMA = _object(
+    path=_TEXT, symbol=_TEXT_OR_NULL, dependents=_list_of(_DEPENDENT), total=_INT, by_hop=_list_of(_HOP), index=_INDEX,
+    degraded=_DEGRADED,
+)  # fmt: skip
+EXISTS_SCHEMA = _object(exists=_BOOL, certain=_BOOL, path=_TEXT_OR_NULL, line=_INT_OR_NULL, index=_INDEX, degraded=_DEGRADED)
+_ROOT = _object(
+    "generation", "files", "units", "fresh", "stale_paths", "problem", "hint", "history", "languages", "files_found",
+    root=_TEXT, exists=_BOOL, generation=_INT, files=_INT, units=_INT, fresh=_BOOL, stale_paths=_INT, problem=_TEXT, hint=_TEXT,
+    history={"type": "object"}, languages={"type": "object"}, files_found=_INT,
+)  # fmt: skip
+STATUS_SCHEMA = _object(
+    "building", "shared", roots=_list_of(_ROOT), building=_object(what=_TEXT, done=_INT, total=_INT), shared={"type": "object"}
+)
+INDEX_SCHEMA = _object(
+    "degraded", "shared", roots=_list_of(_ROOT), seconds=_FLOAT, degraded=_DEGRADED, shared={"type": "object"},
+)  # fmt: skip

@@ -1,40 +1,39 @@
-"""The server behind every transport: tools and resources, one engine per set of roots, work in threads.
+"""The MCP server behind every transport: one engine per set of roots, work in threads.
 
-A call that is cancelled stops at the next step of its work; nothing is answered then, and the connection goes on.
+A cancelled call stops at the next step of its work, sends no answer, and the connection stays open.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from weakref import WeakKeyDictionary
 
-import anyio
-import anyio.from_thread
 import anyio.to_thread
 import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher.errors import LurcherError, PathError
 from lurcher.runtime.process import Cancelled, pause, run_cancellable
 from lurcher.server import token_stats
 from lurcher.server.session import Build, Session
-from lurcher.surfaces.mcp import resources
-from lurcher.surfaces.mcp.access import Access, folders_of, is_too_wide
+from lurcher.surfaces.mcp import tools
 from lurcher.surfaces.mcp.answers import ToolResult
-from lurcher.surfaces.mcp.arguments import WORDING, check_arguments, schema
-from lurcher.surfaces.mcp.resources import status_data, status_text
-from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool
+from lurcher.surfaces.mcp.requests import WORDING, Access, check_arguments, folders_of, input_schema, is_too_wide
+from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool, status_data, status_text
 from lurcher.version import VERSION
 
 Context = ServerRequestContext[Any, Any]
@@ -46,14 +45,14 @@ INSTRUCTIONS = (
 _MOST_ENGINES = 6
 _THREADS = 8
 _ROOTS_SECONDS = 1.0
-"""A client that does not answer by then gets the folders of the command line."""
+"""How long a client may take to send its roots; then those of the command line are used."""
 _ROOTS_KEY = "roots"
 _MOST_SECONDS = 120.0
-"""No question takes longer on a repository of a million units; the making of an index has no such limit."""
+"""Limit for a query; none takes this long on a repository of a million units. Indexing has no limit."""
 _PAUSE = 0.1
 """Seconds between two messages about progress."""
 NOT_FOUND = -32002
-"""What older versions of the protocol call a resource that is not there."""
+"""The error code for a missing resource in older versions of the protocol."""
 
 
 class MCPServer:
@@ -142,7 +141,7 @@ class MCPServer:
         return result
 
     def _run_tool(self, tool: Tool, call: Call, given: dict[str, Any]) -> ToolResult:
-        """What a tool answers; what that saved against reading the files is noted."""
+        """Runs a tool and counts the tokens that it saved."""
         assert tool.run is not None
         result = tool.run(call, given)
         engine = call.served.engine
@@ -158,7 +157,7 @@ class MCPServer:
         return known
 
     async def _thread(self, work: Callable[[], Any], stop: threading.Event) -> Any:
-        """Do some work in a thread; if nobody waits for it any more, `stop` tells it so."""
+        """Run some work in a thread; `stop` is set when nobody waits for it any more."""
         try:
             watched = partial(run_cancellable, work, stop, _MOST_SECONDS)
             return await anyio.to_thread.run_sync(watched, abandon_on_cancel=True, limiter=self._limiter)
@@ -170,7 +169,7 @@ class MCPServer:
         while True:
             build = await self._thread(lambda: _start_build(served, history, rebuild), threading.Event())
             await self._await_build(ctx, build)
-            if build.request.history or not history:  # else one was under way that did less
+            if build.request.history or not history:  # otherwise it joined a build without history
                 break
         data = await self._thread(lambda: status_data(served), threading.Event())
         data["seconds"] = round(time.monotonic() - began, 2)
@@ -183,7 +182,7 @@ class MCPServer:
         try:
             while not build.ended:
                 now = time.monotonic()
-                if build.done < seen:  # the next stage counts from the beginning, what is told must not
+                if build.done < seen:  # the next stage counts from 0, but reported progress must grow
                     base, seen = base + seen, 0
                 if now - last > _PAUSE and build.done > seen:
                     last, seen = now, build.done
@@ -202,7 +201,7 @@ class MCPServer:
         access = await self._access_known(ctx)
         try:
             served = await self._open_engine(access)
-            page = await self._thread(lambda: resources.list_resources(served, access, cursor), threading.Event())
+            page = await self._thread(lambda: tools.list_resources(served, access, cursor), threading.Event())
         except LurcherError as error:
             raise _protocol_error(error, ctx) from None
         return types.ListResourcesResult(resources=page.entries, next_cursor=page.next)
@@ -210,7 +209,7 @@ class MCPServer:
     async def _list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+        return types.ListResourceTemplatesResult(resource_templates=[tools.OUTLINE_TEMPLATE])
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         access = await self._access_known(ctx)
@@ -218,7 +217,7 @@ class MCPServer:
         try:
             served = await self._open_engine(access)
             call = Call(served, access, _Reporter(ctx, stop), self._engine_for)
-            found = await self._thread(partial(resources.read_resource, call, params.uri), stop)
+            found = await self._thread(partial(tools.read_resource, call, params.uri), stop)
         except LurcherError as error:
             raise _protocol_error(error, ctx) from None
         return types.ReadResourceResult(contents=[found])
@@ -226,10 +225,10 @@ class MCPServer:
     # -- roots ------------------------------------------------------------------------------------------------------------
 
     def _engine_for(self, access: Access) -> Session:
-        """The engine for these folders, opened once; the ones that were not asked for longest are closed."""
+        """The session for these folders; the least recently used ones are closed."""
         if not self._given and any(is_too_wide(folder) for folder in access.folders):
             raise PathError(
-                f"{access.folders[0]} is no project", "start it in a project, or name one: lurcher mcp --root FOLDER"
+                f"{access.folders[0]} is not a project", "start it in a project, or name one: lurcher mcp --root FOLDER"
             )
         with self._lock:
             known = self._engines.get(access.folders)
@@ -245,7 +244,7 @@ class MCPServer:
         return known
 
     async def _access(self, ctx: Context, params: types.CallToolRequestParams) -> Access | None:
-        """The folders this client may ask about; None where it has to send its roots first."""
+        """The folders that this client may read; None if it has to send its roots first."""
         result = (params.input_responses or {}).get(_ROOTS_KEY)
         if isinstance(result, types.ListRootsResult):
             roots = folders_of(str(root.uri) for root in result.roots)
@@ -267,7 +266,7 @@ class MCPServer:
         return self._limit_to(self._roots[connection])
 
     async def _request_roots(self, ctx: Context) -> list[Path] | None:
-        """The client's roots, asked for; None where it does not say."""
+        """Ask the client for its roots; None if it does not answer."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             try:
@@ -317,7 +316,7 @@ class _Reporter:
 
 
 def _start_build(served: Session, history: bool, rebuild: bool) -> Build:
-    """A build that does at least this; another that is under way is waited for."""
+    """Start a build that does at least this, or join one; waits while a failed one is not yet retried."""
     while True:
         build = served.build(rebuild=rebuild, history=history)
         if build is not None:
@@ -327,7 +326,7 @@ def _start_build(served: Session, history: bool, rebuild: bool) -> Build:
 
 def _describe_tool(tool: Tool) -> types.Tool:
     return types.Tool(
-        name=tool.name, title=tool.title, description=tool.description, input_schema=schema(tool.parameters),
+        name=tool.name, title=tool.title, description=tool.description, input_schema=input_schema(tool.parameters),
         output_schema=tool.output,
         annotations=types.ToolAnnotations(
             read_only_hint=tool.read_only, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -336,7 +335,7 @@ def _describe_tool(tool: Tool) -> types.Tool:
 
 
 def _schema_of(name: str) -> Mapping[str, Any] | None:
-    return next((schema(tool.parameters) for tool in TOOLS if tool.name == name), None)
+    return next((input_schema(tool.parameters) for tool in TOOLS if tool.name == name), None)
 
 
 def _error_result(error: LurcherError) -> types.CallToolResult:
@@ -354,3 +353,98 @@ def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
     missing = isinstance(error, PathError) and not modern
     shown = WORDING.render_json(error.to_dict())
     return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, shown["message"], shown)
+
+
+# -- standard input and output: one message a line ---------------------------------------------------------------------
+
+
+MOST_BYTES = 16_000_000
+"""A longer line is rejected."""
+_DEEPEST = 100
+Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing = MemoryObjectSendStream[SessionMessage]
+
+
+@asynccontextmanager
+async def stdio_streams(source: IO[bytes], target: IO[bytes]) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """The streams of incoming and outgoing messages. A line that is not a message is answered with an error."""
+    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, replies = anyio.create_memory_object_stream[SessionMessage](0)
+    lock = threading.Lock()
+
+    def write(line: bytes) -> None:
+        with lock:
+            target.write(line)
+            target.flush()
+
+    async def read_lines() -> None:
+        async with received:
+            while line := await anyio.to_thread.run_sync(_read_line, source, abandon_on_cancel=True):
+                if not line.strip():
+                    continue
+                message = parse_line(line)
+                if isinstance(message, bytes):
+                    await anyio.to_thread.run_sync(write, message)
+                else:
+                    await received.send(SessionMessage(message))
+
+    async def write_lines() -> None:
+        async with replies:
+            async for message in replies:
+                data = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace")
+                try:
+                    await anyio.to_thread.run_sync(write, data + b"\n", abandon_on_cancel=True)
+                except (BrokenPipeError, ValueError):  # nobody reads any more
+                    return
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read_lines)
+        group.start_soon(write_lines)
+        yield incoming, outgoing
+        group.cancel_scope.cancel()
+
+
+def _read_line(source: IO[bytes]) -> bytes:
+    """The next line; only the beginning of one that is too long."""
+    line = source.readline(MOST_BYTES + 1)
+    rest = line
+    while len(rest) > MOST_BYTES and not rest.endswith(b"\n"):
+        rest = source.readline(MOST_BYTES + 1)
+    return line
+
+
+def parse_line(line: bytes) -> types.JSONRPCMessage | bytes:
+    """The message in a line, or the error to reply with."""
+    if len(line) > MOST_BYTES:
+        return _error(None, types.INVALID_REQUEST, f"a message has at most {MOST_BYTES:,} bytes")
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass  # broken, or with an unpaired surrogate, which can be replaced
+    try:
+        value = _without_surrogates(json.loads(line.decode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return _error(None, types.PARSE_ERROR, "this line is not JSON")
+    try:
+        return types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except (ValueError, RecursionError):
+        number = value.get("id") if isinstance(value, dict) else None
+        known = number if isinstance(number, (int, str)) and not isinstance(number, bool) else None
+        return _error(known, types.INVALID_REQUEST, "this is not a JSON-RPC message")
+
+
+def _without_surrogates(value: Any, depth: int = 0) -> Any:
+    """The value without unpaired surrogates, which UTF-8 cannot encode."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_surrogates(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key, depth + 1): _without_surrogates(item, depth + 1) for key, item in value.items()}
+    return value
+
+
+def _error(number: int | str | None, code: int, message: str) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}).encode() + b"\n"

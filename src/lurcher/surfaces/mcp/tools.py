@@ -1,38 +1,44 @@
-"""The tools that agents get: few, each described in as few words as serve."""
+"""The tools of the MCP server, few and briefly described, and its resources: outlines of files, the state of the index."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import mcp_types as types
 
 from lurcher.answer.page import add_notes
 from lurcher.engine import Engine
-from lurcher.errors import IndexBuilding, PathError, UsageError
-from lurcher.inspect.answers import ContextAnswer
+from lurcher.errors import CursorError, IndexBuilding, PathError, UsageError
 from lurcher.query.validate import ALL, LIBRARIES, SOURCES
+from lurcher.runtime.terminal import format_count
 from lurcher.server.session import Session
-from lurcher.surfaces.mcp import answers, schemas
-from lurcher.surfaces.mcp.access import Access
+from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.answers import ToolResult
-from lurcher.surfaces.mcp.arguments import ARGUMENTS
+from lurcher.surfaces.mcp.requests import ARGUMENTS, Access
 from lurcher.surfaces.parameters import Parameter
-from lurcher.types import Answer, Degraded, Progress
+from lurcher.types import Answer, Degraded, Progress, silent
+
+if TYPE_CHECKING:
+    from lurcher.inspect.context import ContextAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: what it may look at, and how it tells how far it is and hears that nobody waits any more."""
+    """One call of a tool: the session and folders it may use. `progress` raises when the call is cancelled."""
 
     served: Session
     access: Access
     progress: Progress
     other: Callable[[Access], Session]
-    """Another engine, for a part of what may be looked at."""
+    """Opens the session for some of the folders."""
 
     def resolve(self, path: str, engine: Engine | None = None) -> Path:
-        """What a path means; PathError where it is outside of the allowed roots."""
+        """The file or folder of a path; raises PathError if it is outside of the allowed roots."""
         engine = engine or self.served.engine
         if len(engine.roots) > 1 and not Path(path).is_absolute() and "\0" not in path:
             try:
@@ -44,17 +50,17 @@ class Call:
         return self.access.check(path)
 
     def scope(self, path: str | None) -> Scope:
-        """Whom to ask about a folder or file, or about everything."""
+        """The session and filter for a folder or file, or for everything."""
         if path is None:
             return Scope(self.served, [], "")
         engine = self.served.engine
-        if engine.elsewhere:  # the path is one of the store's, which says what is there
+        if engine.elsewhere:  # the index is in a shared store, which knows its paths
             return Scope(self.served, [f"/{_escape_glob(path.strip('/'))}"], "")
         place = self.resolve(path, engine)
         if not place.exists():
             raise PathError(f"{path} does not exist", "pass a folder or file as a hit has it")
         served, label = self.served, ""
-        if len(engine.roots) > 1:  # filters do not tell roots apart: only the one that is meant is asked
+        if len(engine.roots) > 1:  # a filter cannot name a root, so only the root of the path is searched
             number = next(i for i, root in enumerate(engine.roots) if place.is_relative_to(root))
             label = engine.labels[number]
             served = self.other(Access(tuple(folder for folder in self.access.folders if place.is_relative_to(folder))[:1]))
@@ -79,7 +85,7 @@ def _escape_glob(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An engine to ask, the filter for what is meant, and what its paths begin with elsewhere."""
+    """A session, a filter, and the prefix of its paths in answers about several roots."""
 
     served: Session
     globs: list[str]
@@ -100,7 +106,7 @@ class Tool:
     description: str
     output: dict[str, Any]
     run: Run | None
-    """None for what the server itself does."""
+    """None if the server itself does it."""
     read_only: bool = True
 
     @property
@@ -120,8 +126,8 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
     if given["library"] or given["source"] == LIBRARIES:
         if given["path"]:
             raise UsageError("'path' is not for libraries", "name one with 'library'")
-        asked: dict[str, Any] = {**options, "sources": [given["source"] or LIBRARIES], "libraries": given["library"] or []}
-        return answers.render_search(call.served.engine.search(given["query"], **asked), budget)
+        library: dict[str, Any] = {**options, "sources": [given["source"] or LIBRARIES], "libraries": given["library"] or []}
+        return answers.render_search(call.served.engine.search(given["query"], **library), budget)
     if given["source"] in ("history", ALL):
         try:
             with scope.served.with_history() as engine:
@@ -129,7 +135,7 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
         except IndexBuilding as problem:
             if given["source"] == "history":
                 raise
-            # The others need not wait for it.
+            # The other sources need not wait for the history.
             options["sources"] = [source for source in SOURCES if source != "history"]
             missing = (Degraded("history", problem.message, problem.hint),)
     answer = add_notes(scope.served.search(given["query"], **options), missing)
@@ -181,7 +187,7 @@ def _context(call: Call, given: dict[str, Any]) -> ToolResult:
 
 
 def _hide_outside(answer: ContextAnswer, shows: Callable[[str], bool]) -> ContextAnswer:
-    """Without the files outside of what may be shown, which only one section tells of."""
+    """The answer without files that may not be shown; only one section names such files."""
     hidden = {
         entry
         for section in answer.sections
@@ -210,7 +216,7 @@ def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
 
 
 def _single_folder(call: Call) -> Path:
-    """The folder that is meant where none is named."""
+    """The folder of a call that names none."""
     if len(call.access.folders) > 1:
         raise UsageError("there are several roots", f"name a path in one of {', '.join(map(str, call.access.folders))}")
     return call.access.folders[0]
@@ -222,53 +228,172 @@ TOOLS: tuple[Tool, ...] = (
         "Find the code that answers a question, best first. Takes a question in plain words, a name, an error report with its "
         "stack trace, a regular expression (mode literal) or an ast-grep pattern such as `foo($A)` (mode structural). Use it "
         "instead of grep and of reading files one by one.",
-        schemas.SEARCH, _search,
+        answers.SEARCH_SCHEMA, _search,
     ),
     Tool(
         "find_pattern", "Search past changes",
         "Find commits that answer a question: has this been tried, how was it fixed, when did it break. Says which were "
         "reverted or fixed later. Use it before you repeat an old mistake.",
-        schemas.SEARCH, _find_pattern,
+        answers.SEARCH_SCHEMA, _find_pattern,
     ),
     Tool(
         "explain_change", "Why lines are there",
         "Tell which commits wrote some lines, with their messages and what became of them.",
-        schemas.EXPLAIN, _explain_change,
+        answers.EXPLAIN_SCHEMA, _explain_change,
     ),
     Tool(
         "related", "Similar code",
         "Find code like that around a line: other implementations, copies, callers with the same shape.",
-        schemas.SEARCH, _related,
+        answers.SEARCH_SCHEMA, _related,
     ),
     Tool(
         "outline", "Symbols of a file or folder",
         "List the symbols of a file, nested, with lines and signatures, or the outermost ones of a folder. Cheaper than "
         "reading the file.",
-        schemas.OUTLINE, _outline,
+        answers.OUTLINE_SCHEMA, _outline,
     ),
     Tool(
         "context", "Briefing on a file or folder",
         "What to know of a file or folder before working on it: purpose, main symbols, imports, dependents, tests.",
-        schemas.CONTEXT, _context,
+        answers.CONTEXT_SCHEMA, _context,
     ),
     Tool(
         "impact", "What depends on a file",
         "List files that depend on a file, or on one symbol of it, through imports. Use it before changing an interface.",
-        schemas.IMPACT, _impact,
+        answers.IMPACT_SCHEMA, _impact,
     ),
     Tool(
         "exists", "Whether a text occurs",
         "Tell whether a name or short text occurs anywhere. `certain` says whether that is sure; `exact` makes a yes so.",
-        schemas.EXISTS, _exists,
+        answers.EXISTS_SCHEMA, _exists,
     ),
     Tool(
         "index", "Update the index",
-        "Bring the index up to date and wait for it. Hardly ever needed: every question looks for changes itself.",
-        schemas.INDEXED, None, read_only=False,
+        "Bring the index up to date and wait for it. Hardly ever needed: every query checks for changes itself.",
+        answers.INDEX_SCHEMA, None, read_only=False,
     ),
     Tool(
         "status", "State of the index",
         "Tell what is indexed, how current that is, and how far indexing has come.",
-        schemas.STATUS, None,
+        answers.STATUS_SCHEMA, None,
     ),
 )  # fmt: skip
+
+
+# -- resources: what agents can read by address ------------------------------------------------------------------------
+
+
+STATUS_URI = "lurcher://status"
+OUTLINE_URI = "lurcher://outline/"
+PAGE_SIZE = 200
+OUTLINE_TEMPLATE = types.ResourceTemplate(
+    name="outline", title="Symbols of a file", uri_template=OUTLINE_URI + "{+path}", mime_type="text/plain",
+    description="The symbols of a file or folder, with lines and signatures.",
+)  # fmt: skip
+_RESOURCE_BUDGET = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    entries: list[types.Resource]
+    next: str | None
+
+
+def list_resources(served: Session, access: Access, cursor: str | None) -> Page:
+    """The state of the index, then the files that have symbols, a page at a time."""
+    start = _position(cursor)
+    entries = []
+    if start == 0:
+        entries.append(
+            types.Resource(name="status", title="State of the index", uri=STATUS_URI, mime_type="application/json")
+        )
+    if not served.ready(0.0):
+        return Page(entries, None)
+    engine = served.engine
+    names = sorted(
+        label + path
+        for project, label in zip(engine.projects, engine.labels, strict=True)
+        for path, row in project.view(silent).manifest.rows.items()
+        if row.segment >= 0
+    )
+    shown = [name for name in names if any(engine.locate(name).is_relative_to(folder) for folder in access.folders)]
+    page = shown[start : start + PAGE_SIZE]
+    entries += [types.Resource(name=name, uri=OUTLINE_URI + quote(name), mime_type="text/plain") for name in page]
+    return Page(entries, f"from-{start + PAGE_SIZE}" if start + PAGE_SIZE < len(shown) else None)
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    number = cursor.removeprefix("from-")
+    if cursor == number or not number.isdecimal() or len(number) > 9:
+        raise CursorError("the cursor is damaged", "pass it exactly as it was given")
+    return int(number)
+
+
+def read_resource(call: Call, uri: str) -> types.TextResourceContents:
+    if uri == STATUS_URI:
+        text = json.dumps(status_data(call.served), ensure_ascii=False)
+        return types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
+    if not uri.startswith(OUTLINE_URI):
+        raise PathError(f"there is no resource {uri[:200]}", f"there are {STATUS_URI} and {OUTLINE_URI}PATH")
+    with call.served.full_index() as engine:
+        place = call.resolve(unquote(uri.removeprefix(OUTLINE_URI), errors="replace"), engine)
+        result = answers.render_outline(engine.outline(place, progress=call.progress), _RESOURCE_BUDGET)
+    return types.TextResourceContents(uri=uri, mime_type="text/plain", text=result.text)
+
+
+# -- the state of the index ---------------------------------------------------------------------------------------------
+
+_KEPT = (
+    "root", "exists", "generation", "files", "units", "fresh", "stale_paths", "problem", "hint", "history", "languages",
+    "files_found", "skipped",
+)  # fmt: skip
+
+
+def status_data(served: Session) -> dict[str, Any]:
+    """What matters to an agent of the engine's status, and how far a build has come."""
+    status = served.engine.status()
+    roots = [{name: entry[name] for name in _KEPT if name in entry} for entry in status.get("roots", [status])]
+    data: dict[str, Any] = {"roots": roots, **({"shared": status["shared"]} if "shared" in status else {})}
+    build = served.building
+    if build is not None:
+        data["building"] = {"what": build.what, "done": build.done, "total": build.total}
+    return data
+
+
+def _shared_text(shared: dict[str, Any]) -> list[str]:
+    """What a shared store holds. It answers searches then; only `lurcher index` writes to it."""
+    lines = [f"store {shared['store']} (lurcher index brings it up to date)"]
+    if "problem" in shared:
+        lines.append(f"  problem: {shared['problem']} ({shared.get('hint', '')})")
+    for entry in shared["projects"]:
+        held = f"generation {entry['generation']}, {entry['files']:,} files" if entry["exists"] else "not there"
+        lines.append(f"  {entry['project']}: {held}")
+    return lines
+
+
+def status_text(data: dict[str, Any]) -> str:
+    lines = []
+    for entry in data["roots"]:
+        lines.append(entry["root"])
+        if "problem" in entry:
+            lines.append(f"  problem: {entry['problem']} ({entry.get('hint', '')})")
+        elif not entry["exists"]:
+            lines.append(f"  no index yet; {format_count(entry.get('files_found', 0), 'file')} would be indexed")
+        else:
+            state = "fresh" if entry["fresh"] else f"{format_count(entry['stale_paths'], 'file')} changed since"
+            holds = f"{format_count(entry['files'], 'file')}, {format_count(entry['units'], 'unit')}"
+            lines.append(f"  generation {entry['generation']}, {state}: {holds}")
+            most = list(entry["languages"].items())[:8]
+            lines.append("  " + ", ".join(f"{name} {count:,}" for name, count in most))
+        past = entry.get("history")
+        if past and past.get("exists"):
+            lines.append(f"  history: {past['commits']:,} of {format_count(past['total'], 'commit')}")
+    lines += _shared_text(data["shared"]) if "shared" in data else []
+    if "building" in data:
+        build = data["building"]
+        lines.append(f"indexing now: {build['what']}, {build['done']:,} of {build['total']:,}")
+    if "seconds" in data:
+        lines.append(f"done in {data['seconds']} s")
+    return "\n".join(lines)

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from lurcher.errors import DatasetError
-from lurcher.evaluation import git as module
-from lurcher.evaluation.git import lay_out, message_of, patch_id
+from lurcher.evaluation import trees as module
+from lurcher.evaluation.trees import export_tree, message_of, patch_id
 
 from .fakes import Mirror
 
@@ -13,7 +13,7 @@ def test_a_tree_is_laid_out_as_it_was_at_the_commit(tmp_path):
     mirror = Mirror(tmp_path)
     old = mirror.commit("one", {"a.py": "old\n", "deep/b.py": "b\n"})
     mirror.commit("two", {"a.py": "new\n"})
-    tree = lay_out(mirror.directory, old, tmp_path / "work" / "tree")
+    tree = export_tree(mirror.directory, old, tmp_path / "work" / "tree")
     assert (tree / "a.py").read_text() == "old\n"
     assert (tree / "deep/b.py").read_text() == "b\n"
     assert [path.name for path in tree.parent.iterdir()] == ["tree"]
@@ -22,14 +22,14 @@ def test_a_tree_is_laid_out_as_it_was_at_the_commit(tmp_path):
 def test_a_tree_that_is_there_is_used_again(tmp_path):
     kept = tmp_path / "tree"
     kept.mkdir()
-    assert lay_out(tmp_path / "no mirror", "f" * 40, kept) == kept
+    assert export_tree(tmp_path / "no mirror", "f" * 40, kept) == kept
 
 
 def test_an_unknown_commit_is_an_error_and_leaves_nothing_behind(tmp_path):
     mirror = Mirror(tmp_path)
     mirror.commit("one", {"a.py": ""})
     with pytest.raises(DatasetError) as error:
-        lay_out(mirror.directory, "f" * 40, tmp_path / "work" / "tree")
+        export_tree(mirror.directory, "f" * 40, tmp_path / "work" / "tree")
     assert "ffffffffffff of own+project" in error.value.message and error.value.hint
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -47,9 +47,9 @@ def test_an_interrupted_export_is_not_mistaken_for_a_whole_one(tmp_path, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(module, "_write", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            lay_out(mirror.directory, commit, tmp_path / "work" / "tree")
+            export_tree(mirror.directory, commit, tmp_path / "work" / "tree")
     assert not (tmp_path / "work" / "tree").exists()
-    assert len(list(lay_out(mirror.directory, commit, tmp_path / "work" / "tree").iterdir())) == 4
+    assert len(list(export_tree(mirror.directory, commit, tmp_path / "work" / "tree").iterdir())) == 4
 
 
 def test_the_name_appears_in_one_step(tmp_path, monkeypatch):
@@ -63,7 +63,7 @@ def test_the_name_appears_in_one_step(tmp_path, monkeypatch):
 
     replace = Path.replace
     monkeypatch.setattr(Path, "rename", rename)
-    lay_out(mirror.directory, commit, tmp_path / "tree")
+    export_tree(mirror.directory, commit, tmp_path / "tree")
     assert seen == [(["a.py", "b.py"], False)]
 
 
@@ -71,7 +71,7 @@ def test_links_are_left_out(tmp_path):
     mirror = Mirror(tmp_path)
     (mirror.directory / "out").symlink_to("/etc/passwd")
     commit = mirror.commit("one", {"a.py": ""})
-    tree = lay_out(mirror.directory, commit, tmp_path / "tree")
+    tree = export_tree(mirror.directory, commit, tmp_path / "tree")
     assert [path.name for path in tree.iterdir()] == ["a.py"]
 
 

@@ -2,15 +2,8 @@ import re
 
 import pytest
 
-from lurcher.evaluation.labels import (
-    FileNames,
-    Target,
-    document_key,
-    judge_commit,
-    judge_pattern,
-    judge_target,
-    quotes_report,
-)
+from lurcher.evaluation.datasets import Target, quotes_report
+from lurcher.evaluation.harness import FileNames, document_key, judge_commit, judge_pattern, judge_target
 
 from .fakes import commit_hit, hit
 

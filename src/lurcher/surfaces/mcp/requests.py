@@ -1,32 +1,96 @@
-"""Which folders a client may ask about: those the server was started with, within those the client has open."""
+"""What a client may send: the arguments of each tool, checked, and paths inside the folders that it may read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from lurcher.errors import PathError
 from lurcher.runtime.terminal import printable
 from lurcher.sources.roots import Root, breadth, find_root
+from lurcher.surfaces import parameters as p
+from lurcher.surfaces.parameters import MCP, Parameter
+from lurcher.surfaces.wording import Wording
+
+
+def _take(*parameters: Parameter) -> tuple[Parameter, ...]:
+    return tuple(parameter.on(MCP) for parameter in parameters)
+
+
+_START_LINE, _END_LINE = (p.LINE.on(MCP, name=name, required=False) for name in ("start_line", "end_line"))
+
+ARGUMENTS: Mapping[str, tuple[Parameter, ...]] = {
+    "search": _take(
+        p.QUERY, p.SOURCE, p.MODE, p.PATHS, p.LANG, p.LIBRARY, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR
+    ),
+    "find_pattern": _take(
+        p.QUERY, p.SINCE, p.UNTIL, p.AUTHOR, p.OUTCOME, p.PATHS, p.LIMIT, p.BUDGET, p.CURSOR
+    ),
+    "explain_change": (p.FILE.on(MCP), _START_LINE, _END_LINE, *_take(p.LIMIT, p.BUDGET)),
+    "related": _take(p.FILE, p.LINE, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
+    "outline": _take(p.PATHS, p.KIND, p.BUDGET),
+    "context": _take(p.PATHS, p.BUDGET),
+    "impact": _take(p.FILE, p.SYMBOL, p.HOPS, p.BUDGET),
+    "exists": (Parameter("text", required=True), p.EXACT.on(MCP)),
+    "index": _take(p.HISTORY, p.REBUILD),
+    "status": (),
+}
+
+WORDING = Wording(MCP, ARGUMENTS)
+
+
+def input_schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments."""
+    properties: dict[str, Any] = {}
+    for parameter in parameters:
+        properties[parameter.name] = described = p.json_schema(parameter)
+        if parameter.default is not None:
+            described["default"] = parameter.default
+        if parameter.help:
+            described["description"] = parameter.help
+    required = [parameter.name for parameter in parameters if parameter.required]
+    return {
+        "type": "object", "properties": properties, **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+def check_arguments(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Every parameter with its value, or None; raises UsageError for a wrong one."""
+    values = dict.fromkeys([parameter.name for parameter in parameters])
+    return {**values, **{name: _whole(value) for name, value in p.check_all(parameters, given or {}).items()}}
+
+
+def _whole(value: Any) -> Any:
+    """Without unpaired surrogates, which JSON can send but UTF-8 cannot write."""
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# -- folders: those the server was started with, within those the client has open --------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Resolved folders; a path is inside only if it is after every link is followed."""
+    """The resolved folders that may be read; links are followed before a path is checked."""
 
     folders: tuple[Path, ...]
 
     def check(self, path: str) -> Path:
-        """The file or folder that a path means, which need not exist; PathError where it is out of bounds.
+        """The file or folder that a path names, which need not exist; raises PathError if it is outside of the folders.
 
         A relative path is one as hits have it: below one of the folders, or with several of them, after its name.
         """
         if "\0" in path or len(path) > 4096:
             raise PathError("this is not a path", "pass a path as a hit has it")
-        asked = Path(path)
-        places = [asked] if asked.is_absolute() else [base / asked for base in self._bases(asked)]
+        given = Path(path)
+        places = [given] if given.is_absolute() else [base / given for base in self._bases(given)]
         allowed = []
         for place in places:
             try:
@@ -46,7 +110,7 @@ class Access:
             yield from (folder.parent for folder in self.folders if folder.name == path.parts[0])
 
     def narrow(self, roots: Sequence[Path]) -> Access:
-        """Within what the client has open as well, where it says what that is."""
+        """Only what is also inside the folders that the client has open."""
         both = [inner for a in self.folders for b in roots if (inner := _inner(a, b)) is not None]
         if not both:
             raise PathError(
@@ -69,7 +133,7 @@ def _inner(a: Path, b: Path) -> Path | None:
 
 
 def folders_of(uris: Iterable[str]) -> list[Path]:
-    """The folders that `file:` addresses name, resolved; others and those that are not there are left out."""
+    """The folders of `file:` URIs, resolved; other URIs and missing folders are skipped."""
     found = []
     for uri in uris:
         parts = urlsplit(uri)

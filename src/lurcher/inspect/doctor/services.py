@@ -1,6 +1,6 @@
-"""How each configured service is doing: asked once for what it is there for, whatever became of it before.
+"""The health of each configured service: one real request to it, even if earlier ones failed.
 
-Only what somebody set is asked: who uses no service hears of none, and nothing leaves the machine.
+Only configured services are contacted; without any, nothing leaves the machine.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SECONDS = 3.0
 _TEXT = "where is this"
 _LONGEST = 200
 
-Ask = Callable[..., Any]
-"""Of a service: asks it for a path within a deadline."""
+Request = Callable[..., Any]
+"""Requests a path of a service within a deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +34,26 @@ class Health:
     version: str = ""
     model: str = ""
     dims: int = 0
-    """Numbers of a vector; 0 where there are none, or not always as many."""
+    """Numbers of a vector; 0 if there are none, or their number varies."""
     latency_ms: float = 0.0
     state: str = ""
-    """What else there is to tell, such as what a store holds."""
+    """Other details, such as what a store holds."""
     problem: str = ""
     hint: str = ""
     tried: str = ""
     misconfigured: bool = False
-    """Whether it was not even asked, since a setting is wrong."""
+    """Whether it was not contacted, because a setting is wrong."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 Check = Callable[[Settings, Path], Health | None]
-"""Asks one service; None where it is not set."""
+"""Checks one service; None if it is not configured."""
 
 
 def stack(settings: Settings, root: Path, further: Sequence[Check] = ()) -> Iterator[Health]:
-    """Every service that is set, one after the other; `further` are checks of services that are known elsewhere."""
+    """Check every configured service in turn; `further` are checks of services that other modules know."""
     for check in (embedding, sparse, reranker, judge, *further):
         found = check(settings, root)
         if found is not None:
@@ -67,17 +67,17 @@ def embedding(settings: Settings, root: Path) -> Health | None:
     if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":
         return None
 
-    def look(about: Health, deadline: Deadline) -> Health:
+    def probe(about: Health, deadline: Deadline) -> Health:
         embedder = provider_named(chosen.provider)[1](ProviderRequest(settings, root))
         service = getattr(embedder, "service", embedder)
         about = replace(about, address=_address(getattr(service, "base", None)))
         once = getattr(embedder, "embed_once", embedder.embed)
         rows, took = timed(lambda: once([f"{chosen.query_prefix}{_TEXT}"], deadline))
-        told = _about(chosen.provider, getattr(service, "request", None), deadline)
-        return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""),
+        info = _server_info(chosen.provider, getattr(service, "request", None), deadline)
+        return replace(about, model=info.get("model") or chosen.model, version=info.get("version", ""),
                        dims=int(rows.shape[1]), latency_ms=took)  # fmt: skip
 
-    return examine(Health("embedding", chosen.provider, chosen.url), look)
+    return examine(Health("embedding", chosen.provider, chosen.url), probe)
 
 
 def sparse(settings: Settings, root: Path) -> Health | None:
@@ -87,16 +87,16 @@ def sparse(settings: Settings, root: Path) -> Health | None:
     if chosen.provider == "terms":
         return None
 
-    def look(about: Health, deadline: Deadline) -> Health:
+    def probe(about: Health, deadline: Deadline) -> Health:
         embedder = make_sparse_embedder(settings)
         assert embedder is not None
         about = replace(about, address=_address(embedder.base))
         found, took = timed(lambda: embedder.embed_once([_TEXT], deadline))
-        told = _about("tei", embedder.request, deadline)
-        return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""), latency_ms=took,
+        info = _server_info("tei", embedder.request, deadline)
+        return replace(about, model=info.get("model") or chosen.model, version=info.get("version", ""), latency_ms=took,
                        state=f"{len(found[0].numbers)} terms of {len(_TEXT.split())} words")  # fmt: skip
 
-    return examine(Health("sparse", chosen.provider, chosen.url), look)
+    return examine(Health("sparse", chosen.provider, chosen.url), probe)
 
 
 def reranker(settings: Settings, root: Path) -> Health | None:
@@ -107,15 +107,15 @@ def reranker(settings: Settings, root: Path) -> Health | None:
     if not chosen.url.strip():
         return None
 
-    def look(about: Health, deadline: Deadline) -> Health:
+    def probe(about: Health, deadline: Deadline) -> Health:
         server = make_server(settings, user_setting(settings, "reranker.url"))
         about = replace(about, address=_address(server.base))
         _, took = timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
-        told = _about(chosen.protocol, server.request, deadline)
-        asked = chosen.model if chosen.protocol == "infinity" else ""
-        return replace(about, model=asked or told.get("model", ""), version=told.get("version", ""), latency_ms=took)
+        info = _server_info(chosen.protocol, server.request, deadline)
+        model = chosen.model if chosen.protocol == "infinity" else ""
+        return replace(about, model=model or info.get("model", ""), version=info.get("version", ""), latency_ms=took)
 
-    return examine(Health("reranker", chosen.protocol, chosen.url), look)
+    return examine(Health("reranker", chosen.protocol, chosen.url), probe)
 
 
 def judge(settings: Settings, root: Path) -> Health | None:
@@ -125,54 +125,54 @@ def judge(settings: Settings, root: Path) -> Health | None:
     if "llm" not in settings.search.rerank.split() and not any(key.startswith("judge.") for key in settings.origins):
         return None
 
-    def look(about: Health, deadline: Deadline) -> Health:
+    def probe(about: Health, deadline: Deadline) -> Health:
         chat = make_chat(settings)
         about = replace(about, address=_address(chat.base))
         models, took = timed(lambda: chat.models(deadline))
         wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else next(iter(models), ""))
         there = bool({wanted, f"{wanted}:latest"} & set(models))
         state = f"{len(models)} chat models" + ("" if there else f", {wanted or 'none'} is not among them")
-        told = _about(chosen.protocol, chat.request, deadline) if chosen.protocol == "ollama" else {}
-        return replace(about, model=wanted, version=told.get("version", ""), latency_ms=took, state=state)
+        info = _server_info(chosen.protocol, chat.request, deadline) if chosen.protocol == "ollama" else {}
+        return replace(about, model=wanted, version=info.get("version", ""), latency_ms=took, state=state)
 
-    return examine(Health("judge", chosen.protocol, chosen.url), look)
+    return examine(Health("judge", chosen.protocol, chosen.url), probe)
 
 
-def examine(about: Health, look: Callable[[Health, Deadline], Health]) -> Health:
+def examine(about: Health, probe: Callable[[Health, Deadline], Health]) -> Health:
     try:
-        return replace(look(about, Deadline.after(SECONDS)), reachable=True)
+        return replace(probe(about, Deadline.after(SECONDS)), reachable=True)
     except LurcherError as problem:
         wrong = isinstance(problem, ConfigError)
         tried = problem.tried or ("nothing" if wrong else about.address)
         return replace(about, problem=one_line(problem.message), hint=problem.hint, tried=tried, misconfigured=wrong)
-    except Exception as error:  # a store's own client may fail in any way, and the others are asked still
-        said = one_line(f"{type(error).__name__}: {error}")
-        return replace(about, problem=said, hint="see the service's own log", tried=about.address)
+    except Exception as error:  # a store's own client may fail in any way; the other services are still checked
+        reason = one_line(f"{type(error).__name__}: {error}")
+        return replace(about, problem=reason, hint="see the service's own log", tried=about.address)
 
 
-def _about(protocol: str, ask: Ask | None, deadline: Deadline) -> dict[str, str]:
-    """What a server says of itself, as far as it does."""
-    if ask is None:
+def _server_info(protocol: str, request: Request | None, deadline: Deadline) -> dict[str, str]:
+    """The model and version that a server reports, if it does."""
+    if request is None:
         return {}
     found: dict[str, str] = {}
-    for path, key, name in _TELLS.get(protocol, ()):
+    for path, key, name in _INFO_PATHS.get(protocol, ()):
         try:
-            value: Any = ask(path, deadline)
+            value: Any = request(path, deadline)
             for part in key.split("."):
                 value = value[int(part)] if part.isdecimal() else value[part]
         except (ServerError, LookupError, TypeError, ValueError):
-            continue  # others that speak the same way need not tell
+            continue  # not every server with this protocol reports it
         if isinstance(value, str):
             found[name] = one_line(value)
     return found
 
 
-_TELLS: dict[str, tuple[tuple[str, str, str], ...]] = {
+_INFO_PATHS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "tei": (("/info", "model_id", "model"), ("/info", "version", "version")),
     "infinity": (("/openapi.json", "info.version", "version"),),
     "ollama": (("/api/version", "version", "version"),),
 }
-"""Where each kind of server tells what, by the way to it in the answer."""
+"""For each protocol: the path to request, the key in its JSON, and the field that it fills."""
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

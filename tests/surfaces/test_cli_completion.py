@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.surfaces.cli.completion import SHELLS, script
 from lurcher.surfaces.cli.flags import COMMANDS
+from lurcher.surfaces.cli.reference import SHELLS, completion_script
 from tests.conftest import run_lurcher
 
 
@@ -27,13 +27,13 @@ def shell(request: pytest.FixtureRequest) -> str:
 
 def test_the_script_is_one_that_the_shell_accepts(shell: str, tmp_path: Path) -> None:
     path = tmp_path / "completion"
-    path.write_text(script(shell))
+    path.write_text(completion_script(shell))
     done = subprocess.run([_shell(shell), "-n", str(path)], capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_it_knows_every_command_and_flag(shell: str) -> None:
-    text = script(shell)
+    text = completion_script(shell)
     for command in COMMANDS:
         assert command.name in text
         for parameter in command.parameters:
@@ -44,7 +44,7 @@ def test_it_knows_every_command_and_flag(shell: str) -> None:
 
 def _bash(tmp_path: Path, *words: str) -> set[str]:
     path = tmp_path / "completion.bash"
-    path.write_text(script("bash"))
+    path.write_text(completion_script("bash"))
     line = " ".join(f"'{word}'" for word in words)
     code = f"source {path}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _lurcher; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run([_shell("bash"), "--norc", "-c", code], cwd=tmp_path, capture_output=True, timeout=120, check=True)
@@ -65,7 +65,7 @@ def test_bash(tmp_path: Path) -> None:
 
 def _fish(tmp_path: Path, line: str) -> set[str]:
     path = tmp_path / "completion.fish"
-    path.write_text(script("fish"))
+    path.write_text(completion_script("fish"))
     done = subprocess.run(
         [_shell("fish"), "--no-config", "-c", f"source {path}; complete -C {line!r}"], cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, capture_output=True, timeout=120, check=True,
@@ -83,7 +83,7 @@ def test_fish(tmp_path: Path) -> None:
 def _zsh(tmp_path: Path, *words: str) -> str:
     """What the function asks of zsh's own completion; that does the rest."""
     path = tmp_path / "_lurcher"
-    path.write_text(script("zsh"))
+    path.write_text(completion_script("zsh"))
     line = " ".join(f"'{word}'" for word in words)
     code = (
         "compdef() { : }; _arguments() { print -rl -- \"$@\" }; _describe() { print -rl -- \"${commands[@]}\" }; "
@@ -102,5 +102,5 @@ def test_zsh(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_it(shell: str) -> None:
-    assert run_lurcher("completion", shell).out == script(shell)
+    assert run_lurcher("completion", shell).out == completion_script(shell)
     assert run_lurcher("completion", "tcsh").status == 2

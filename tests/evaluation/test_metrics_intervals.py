@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.evaluation.intervals import MIN_GROUPS, average, bootstrap, permutation_test, sign_test
+from lurcher.evaluation.metrics import MIN_GROUPS, average, bootstrap, permutation_test, sign_test
 
 scores = st.floats(0, 1, allow_nan=False).map(lambda value: round(value, 3))
 groups_of_scores = st.dictionaries(
