@@ -170,7 +170,7 @@ function freshness(index) {
 
 function notes() {
   const list = (answer.degraded || []).filter((entry) => entry.reason && !(isQuick() && entry.stage === "index"));
-  return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, ` ${entry.hint}`) : null))) : null;
+  return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, `; ${entry.hint}`) : null))) : null;
 }
 
 function showNothing(counts) {

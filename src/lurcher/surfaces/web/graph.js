@@ -166,7 +166,7 @@ export function uniqueLabels(paths) {
 function highlightEdges(node, edges, caption) {
   for (const edge of edges) edge.element.classList.toggle("lit", edge.source === node.path || edge.target === node.path);
   const mine = edges.filter((edge) => edge.source === node.path || edge.target === node.path).slice(0, 3);
-  put(caption, h("b", null, node.path), mine.map((edge) => h("span", null, edge.source === node.path
+  put(caption, h("b", null, node.path), mine.map((edge, i) => h("span", null, i ? ";" : "", edge.source === node.path
     ? ` imports ${edge.names.slice(0, 5).join(", ") || "all"} from ${edge.target} (line ${edge.line})`
     : ` is imported by ${edge.source}${edge.names.length ? ` (${edge.names.slice(0, 5).join(", ")})` : ""}`)));
 }
