@@ -33,16 +33,16 @@ def _at_most(name: str, sizes: tuple[float, float], value: Callable[[dict[str, A
 
 
 BARS = (
-    Bar("cold start, processor time, semble / lurcher", (SMALL, LARGE), _ratio("cold", "cpu_s"), 5),
+    Bar("cold start, CPU time, semble / lurcher", (SMALL, LARGE), _ratio("cold", "cpu_s"), 5),
     Bar("cold start, wall time, semble / lurcher", (SMALL, LARGE), _ratio("cold", "wall_s"), 6),
     Bar("cold start, peak memory, semble / lurcher", (SMALL, LARGE), _ratio("cold", "memory_tree_mb"), 4),
     _at_most("warm command", SMALL, _own("warm", "lurcher", "wall_ms"), 40),
     _at_most("warm command", LARGE, _own("warm", "lurcher", "wall_ms"), 70),
     Bar("warm command, semble / lurcher", (SMALL, LARGE), _ratio("warm", "wall_ms"), 25),
-    _at_most("query in a process, p50, with a look at the tree", SMALL, _own("in_process", "lurcher", "p50_ms"), 2),
-    _at_most("query in a process, p50, with a look at the tree", LARGE, _own("in_process", "lurcher", "p50_ms"), 8),
-    _at_most("query in a process, p50, without it", SMALL, _own("in_process", "lurcher_unchecked", "p50_ms"), 2),
-    _at_most("query in a process, p50, without it", LARGE, _own("in_process", "lurcher_unchecked", "p50_ms"), 8),
+    _at_most("query in a process, p50, tree checked", SMALL, _own("in_process", "lurcher", "p50_ms"), 2),
+    _at_most("query in a process, p50, tree checked", LARGE, _own("in_process", "lurcher", "p50_ms"), 8),
+    _at_most("query in a process, p50, unchecked", SMALL, _own("in_process", "lurcher_unchecked", "p50_ms"), 2),
+    _at_most("query in a process, p50, unchecked", LARGE, _own("in_process", "lurcher_unchecked", "p50_ms"), 8),
 )  # fmt: skip
 UNITS, UNITS_MS = 1_000_000, 40.0
 
@@ -69,7 +69,7 @@ def checked_growth(sizes: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "bytes": item["bytes"],
         }
         for item in enough[:1]
-        for how, figure in (("with a look at the tree", "looking_p50_ms"), ("without it", "query_p50_ms"))
+        for how, figure in (("tree checked", "looking_p50_ms"), ("unchecked", "query_p50_ms"))
     ]
 
 

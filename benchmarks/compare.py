@@ -83,7 +83,7 @@ def _sides(options: argparse.Namespace, base: Path) -> tuple[list[Side], dict[st
     for name, program in (("rg", "rg"), ("codesearch", "csearch")):
         if not shutil.which(program):
             absent[name] = "not on the PATH"
-    absent |= dict.fromkeys(options.without, "by wish")
+    absent |= dict.fromkeys(options.without, "on request")
     return [side for side in sides if side.name not in options.without], absent
 
 

@@ -16,7 +16,7 @@ PANELS = (
     ("warm", "wall_ms", "Warm: a question as a command, ms"),
     ("in_process", "p50_ms", "A question in an open process, p50 ms"),
 )
-NAMES = {"lurcher_unchecked": "not looking"}
+NAMES = {"lurcher_unchecked": "unchecked"}
 OWN = """
 .own { stroke: #0b6e99; fill: #0b6e99; } .peer { stroke: #8b95a1; fill: #8b95a1; }
 .stem { stroke-width: 2; stroke-opacity: 0.45; }

@@ -15,7 +15,7 @@ PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Kept on disk, MB", (("kept_mb", "index"),)),
     ("One query, milliseconds", (
         ("command_ms", "command"), ("changed_ms", "after a change"), ("looking_p50_ms", "in a process"),
-        ("query_p50_ms", "not looking"),
+        ("query_p50_ms", "unchecked"),
     )),
 )  # fmt: skip
 STYLE = """

@@ -17,27 +17,27 @@ from typing import Any
 import compare_plot
 import growth_plot
 from about import HERE, RESULTS
-from bars import checked_growth
+from bars import checked, checked_growth
 from exponents import fitted, flagged, steps
 
 DOCS = HERE.parent / "docs"
 Rows = list[list[str]]
 MARK = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.S)
-COLD = (("wall_s", "wall, s"), ("cpu_s", "processor, s"), ("memory_tree_mb", "peak memory, MB"), ("index_mb", "index, MB"))
-WARM = (("wall_ms", "wall, ms"), ("cpu_ms", "processor, ms"), ("memory_largest_mb", "memory, MB"))
+COLD = (("wall_s", "wall, s"), ("cpu_s", "CPU, s"), ("memory_tree_mb", "peak memory, MB"), ("index_mb", "index, MB"))
+WARM = (("wall_ms", "wall, ms"), ("cpu_ms", "CPU, ms"), ("memory_largest_mb", "memory, MB"))
 ASKED = (("p50_ms", "p50, ms"), ("p95_ms", "p95, ms"), ("p99_ms", "p99, ms"))
 NAMES = {
-    "lurcher_unchecked": "lurcher, not looking", "rg": "ripgrep", "git-grep": "git grep", "in_process": "lurcher in a process",
-    "unchecked": "lurcher, not looking", "command": "lurcher as a command",
+    "lurcher_unchecked": "lurcher, unchecked", "rg": "ripgrep", "git-grep": "git grep", "in_process": "lurcher in a process",
+    "unchecked": "lurcher, unchecked", "command": "lurcher as a command",
 }  # fmt: skip
 GROWTH = (
-    ("files", "files"), ("units", "units"), ("index_wall_s", "cold index, wall s"), ("index_cpu_s", "cold index, processor s"),
+    ("files", "files"), ("units", "units"), ("index_wall_s", "cold index, wall s"), ("index_cpu_s", "cold index, CPU s"),
     ("first_answer_s", "first answer from nothing, s"), ("index_memory_mb", "peak memory to index, MB"),
-    ("kept_mb", "index, MB"), ("command_ms", "a command, p50 ms"), ("command_cpu_ms", "a command, processor ms"),
+    ("kept_mb", "index, MB"), ("command_ms", "a command, p50 ms"), ("command_cpu_ms", "a command, CPU ms"),
     ("command_memory_mb", "a command, memory MB"),
-    ("looking_p50_ms", "in a process with a look, p50 ms"), ("looking_p99_ms", "the same, p99 ms"),
-    ("query_p50_ms", "in a process without, p50 ms"), ("query_p99_ms", "the same, p99 ms"),
-    ("changed_ms", "a command after one change, ms"), ("changed_cpu_ms", "the same, processor ms"),
+    ("looking_p50_ms", "in a process, p50 ms"), ("looking_p99_ms", "the same, p99 ms"),
+    ("query_p50_ms", "in a process, unchecked, p50 ms"), ("query_p99_ms", "the same, p99 ms"),
+    ("changed_ms", "a command after one change, ms"), ("changed_cpu_ms", "the same, CPU ms"),
 )  # fmt: skip
 
 
@@ -64,9 +64,9 @@ def newest(kind: str, folder: Path = RESULTS) -> dict[str, Any]:
 
 
 def filled(page: str, compare: dict[str, Any], growth: dict[str, Any]) -> str:
-    """The page with what stands between its marks made anew; an unknown mark is an error."""
+    """The page with the text between its marks replaced; an unknown mark is an error."""
     made: dict[str, Callable[[], str]] = {
-        "compare-about": lambda: told(compare), "growth-about": lambda: told(growth),
+        "compare-about": lambda: describe_run(compare), "growth-about": lambda: describe_run(growth),
         "cold": lambda: _trees(compare, "cold", COLD), "warm": lambda: _trees(compare, "warm", WARM),
         "in-process": lambda: _trees(compare, "in_process", ASKED), "stages": lambda: markdown(_stages(compare)),
         "literal": lambda: _literals(compare), "bars": lambda: markdown(_bars(compare, growth)),
@@ -165,8 +165,8 @@ def _floor(result: dict[str, Any]) -> Rows:
     floors = [tree["floor"] for tree in trees]
     return [
         ["", *map(label_of, trees)],
-        ["cold start, processor s", *(shown(found["cpu_s"]["best"]) for found in cold)],
-        ["parsing alone, processor s", *(shown(floor["parse_cpu_s"]) for floor in floors)],
+        ["cold start, CPU s", *(shown(found["cpu_s"]["best"]) for found in cold)],
+        ["parsing alone, CPU s", *(shown(floor["parse_cpu_s"]) for floor in floors)],
         ["parsing, MB a second", *(shown(floor["parsed_bytes"] / 1e6 / floor["parse_cpu_s"]) for floor in floors)],
         ["warm command, wall ms", *(shown(found["wall_ms"]["best"]) for found in warm)],
         ["an interpreter that does nothing, wall ms", *(shown(floor["python_ms"]) for floor in floors)],
@@ -187,13 +187,13 @@ def _change(result: dict[str, Any]) -> Rows:
 
 
 def _bars(result: dict[str, Any], growth: dict[str, Any]) -> Rows:
-    rows = [["bar", "tree", "asked", "measured", ""]]
-    judged = [(label_of(tree), bar) for tree in result["trees"] for bar in tree["bars"]]
+    rows = [["bar", "tree", "goal", "measured", ""]]
+    judged = [(label_of(tree), bar) for tree in result["trees"] for bar in checked(tree)]
     judged += [(label_of(bar), bar) for bar in checked_growth(growth["sizes"])]
     for label, bar in judged:
-        asked = f"{'≥' if bar['at_least'] else '≤'} {bar['limit']:g}{bar['unit']}"
+        goal = f"{'≥' if bar['at_least'] else '≤'} {bar['limit']:g}{bar['unit']}"
         verdict = "met" if bar["met"] else "**not met**"
-        rows.append([bar["bar"], label, asked, f"{shown(bar['value'])}{bar['unit']}", verdict])
+        rows.append([bar["bar"], label, goal, f"{shown(bar['value'])}{bar['unit']}", verdict])
     return rows
 
 
@@ -232,7 +232,7 @@ def exponent_rows(result: dict[str, Any]) -> Rows:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def told(result: dict[str, Any]) -> str:
+def describe_run(result: dict[str, Any]) -> str:
     """Where and how a result was measured, in a few sentences."""
     about = result["about"]
     text = (
@@ -246,7 +246,7 @@ def told(result: dict[str, Any]) -> str:
         text += ". Versions: " + ", ".join(f"{NAMES.get(name, name)} {version}" for name, version in sides.items())
     text += "."
     if about["load_before"] > 1 or about.get("load_after", 0) > about["cores"] + 1:
-        text += " **The machine had other work to do at that time**, so times on the wall are too long."
+        text += " **The machine was busy at that time** with other work, so wall times are too long."
     left = [f"{name} ({why})" for name, why in _left_out(result)] if "trees" in result else []
     return text + (f" Left out, wholly or in part: {'; '.join(left)}." if left else "")
 

@@ -42,7 +42,7 @@ def test_every_option_of_the_command_line_is_an_argument(shared: Path) -> None:
     assert all(hit.path.startswith("src/") and not hit.path.endswith("_0.py") for hit in answer.hits)
 
 
-def test_a_function_context_shows_the_function_that_was_asked_for(shared: Path) -> None:
+def test_a_function_context_shows_the_function_that_was_requested(shared: Path) -> None:
     with Engine.open(shared) as engine:
         hit = engine.search("step_2_11", context="function").hits[0]
     assert (hit.symbol, hit.text.split("(")[0]) == ("step_2_11", "def step_2_11")

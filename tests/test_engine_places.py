@@ -65,7 +65,7 @@ def test_one_string_is_one_value(tmp_path: Path) -> None:
     assert len(engine.search("word", paths="*.py", languages="python", sources="code").hits) == 1
 
 
-def test_roots_are_told_apart_whatever_they_are_called(tmp_path: Path) -> None:
+def test_roots_are_distinguished_whatever_they_are_called(tmp_path: Path) -> None:
     roots = [write(tmp_path / place, file=f"shared_word = {n}\n") for n, place in enumerate(("1/x", "2/x", "3/x-2"))]
     engine = Engine.open(roots)
     for hit in engine.search("shared_word").hits:

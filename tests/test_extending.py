@@ -85,7 +85,7 @@ def test_a_lane_moves_what_it_prefers_and_says_so(ask: Ask, ranking: str) -> Non
         assert any(stage["stage"] == "todo" and stage["amount"] == 5 for stage in answer["hits"][0]["why"]["stages"])
 
 
-def test_a_lane_that_is_not_there_or_weighs_nothing_is_told_of(ask: Ask) -> None:
+def test_a_lane_that_is_not_there_or_weighs_nothing_is_reported(ask: Ask) -> None:
     answer = ask("search", "how are connections pooled", LURCHER_SEARCH_LANES="tea_leaves")
     assert answer["hits"] and [note["stage"] for note in answer["degraded"]] == ["tea_leaves"]
     for wrong in ("todo=much", "todo=0", "todo=11", "=1", "dense=2"):
@@ -107,7 +107,7 @@ TICKETS = [
 ]
 
 
-def test_a_source_is_gathered_indexed_and_searched(ask: Ask, tmp_path: Path) -> None:
+def test_a_source_is_collected_indexed_and_searched(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "tickets.json").write_text(json.dumps(TICKETS))
     answer = ask("search", "which connection is not given back", "--in", "tickets")
     assert (answer["sources"], answer["hits"][0]["source"]) == (["tickets"], "tickets")
@@ -136,7 +136,7 @@ def test_a_source_that_fails_answers_from_what_it_had(ask: Ask, tmp_path: Path) 
     assert "given back" in answer["hits"][0]["text"], "of documents that cannot all be had, none is taken"
 
 
-def test_what_a_source_cannot_be_asked_is_said(ask: Ask, tmp_path: Path) -> None:
+def test_what_a_source_cannot_be_asked_is_reported(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "tickets.json").write_text(json.dumps(TICKETS))
     told = ask("search", "x", "--in", "tickets", "--author", "me", status=2)["error"]
     assert told["message"] == "--author is not for tickets"

@@ -190,7 +190,7 @@ def test_stages_know_no_surface_and_not_the_engine() -> None:
             assert not found, f"{relative(path)} imports {found}"
 
 
-def test_types_and_errors_know_nobody() -> None:
+def test_types_and_errors_import_nothing() -> None:
     for name in ("types.py", "errors.py"):
         known = [module for module in imported(PACKAGE / name) if module.startswith("lurcher")]
         assert all(module.startswith("lurcher.runtime.light") for module in known)  # which stands in for a standard module

@@ -96,7 +96,7 @@ def test_a_question_keeps_what_it_loaded_and_the_next_one_loads_that(run: Run, p
     assert not list((package / "__pycache__").glob("*.bundle.*"))
 
 
-def test_what_two_questions_needed_is_made_before_it_is_asked_for(run: Run, package: Path) -> None:
+def test_what_two_questions_needed_is_made_before_it_is_requested(run: Run, package: Path) -> None:
     first = run()
     assert run() == first
     made, others = from_the_bundle(run)
@@ -134,7 +134,7 @@ def test_what_cannot_be_made_that_way_is_left_to_python(run: Run, package: Path)
     assert len(made) == 1 and set(others) >= NEEDED - {*made}
 
 
-def test_a_module_that_changed_is_loaded_anew(run: Run, package: Path) -> None:
+def test_a_module_that_changed_is_loaded_again(run: Run, package: Path) -> None:
     run()
     run()
     module = package / "answer" / "page.py"
@@ -164,7 +164,7 @@ def test_a_module_that_is_gone_is_not_loaded(run: Run, package: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"lurcher", b"\xff" * 1000], ids=["empty", "short", "garbage"])
-def test_a_damaged_file_is_done_without_and_written_anew(run: Run, package: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_done_without_and_rewritten(run: Run, package: Path, damage: bytes) -> None:
     first = run()
     place = bundles(package)[0]
     whole = place.read_bytes()

@@ -114,7 +114,7 @@ def test_a_very_long_text_is_refused_as_such() -> None:
     assert "damaged" in refusal("A" * 4096).message
 
 
-def test_a_cursor_of_another_version_is_told_from_a_damaged_one() -> None:
+def test_a_cursor_of_another_version_is_distinguished_from_a_damaged_one() -> None:
     raw = base64.urlsafe_b64decode(encode_cursor(STATE) + "==")
     later = bytes([page.RERANKED + 1]) + b"whatever a later version carries"
     assert "another version" in refusal(page._encode_base64(later + page._make_seal(later))).message

@@ -35,12 +35,12 @@ def test_count_never_raises_and_is_at_most_one_token_a_byte(text: str) -> None:
     assert 0 <= count_tokens(text) <= len(text.encode("utf-8", "surrogatepass"))
 
 
-def test_one_long_line_takes_time_in_proportion_to_its_length() -> None:
+def test_one_long_line_takes_cpu_time_in_proportion_to_its_length() -> None:
     def seconds(characters: int) -> float:
         line = "-" * characters
-        started = time.perf_counter()
+        started = time.process_time()
         count_tokens(line)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     count_tokens("warm")
     short = min(seconds(100_000) for _ in range(3))

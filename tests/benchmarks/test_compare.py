@@ -91,9 +91,9 @@ def test_bars_are_met_or_not() -> None:
     assert met["cold start, wall time, semble / lurcher"]
     assert met["warm command"]
     assert not met["warm command, semble / lurcher"]
-    assert not met["query in a process, p50, with a look at the tree"]
+    assert not met["query in a process, p50, tree checked"]
     met = {bar["bar"]: bar["met"] for bar in bars.checked(tree(peer=5.5, warm=41.0))}
-    assert met["cold start, processor time, semble / lurcher"]
+    assert met["cold start, CPU time, semble / lurcher"]
     assert not met["cold start, wall time, semble / lurcher"]
     assert not met["warm command"]
 
@@ -109,7 +109,7 @@ def test_bars_against_a_peer_that_took_no_part_are_not_judged() -> None:
     for part in ("cold", "warm", "in_process"):
         del alone[part]["semble"]
     assert {bar["bar"] for bar in bars.checked(alone)} == {
-        "warm command", "query in a process, p50, with a look at the tree", "query in a process, p50, without it",
+        "warm command", "query in a process, p50, tree checked", "query in a process, p50, unchecked",
     }  # fmt: skip
 
 

@@ -53,9 +53,9 @@ def test_a_busy_machine_is_admitted() -> None:
         "load_before": 0.1,
         "load_after": 2.4,
     }
-    assert "other work" not in tables.told({"about": about, "file": "f"})
-    assert "other work" in tables.told({"about": {**about, "load_after": 3.5}, "file": "f"})
-    assert "other work" in tables.told({"about": {**about, "load_before": 1.4}, "file": "f"})
+    assert "other work" not in tables.describe_run({"about": about, "file": "f"})
+    assert "other work" in tables.describe_run({"about": {**about, "load_after": 3.5}, "file": "f"})
+    assert "other work" in tables.describe_run({"about": {**about, "load_before": 1.4}, "file": "f"})
 
 
 def test_an_unknown_mark_is_an_error() -> None:

@@ -27,14 +27,14 @@ def test_scalars_lists_in_both_styles_quotes_and_blocks() -> None:
     assert found.values["empty"] == ()
 
 
-def test_a_bad_line_costs_itself_only_and_is_told() -> None:
+def test_a_bad_line_costs_itself_only_and_is_reported() -> None:
     found = read("---\ntitle: Good\n}{ what\ntags: [a, b\ndate: 2024-01-02\nname: 'open\n---\n")
     assert found.first("title") == "Good" and found.first("date") == "2024-01-02"
     assert found.values["tags"] == ("a", "b") and found.first("name") == "open"
     assert found.problem == "line 3: it is neither a key nor an item"
 
 
-def test_front_matter_without_an_end_is_text_and_told_of() -> None:
+def test_front_matter_without_an_end_is_text_and_reported() -> None:
     found = read("---\ntitle: x\n# Heading\n")
     assert found.lines == 0 and "no end" in found.problem
     rule = read("---\n\nA page that begins with a rule.\n")

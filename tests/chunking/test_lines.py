@@ -17,7 +17,7 @@ def test_an_empty_text_has_no_chunks() -> None:
     assert chunk_lines(b"", 10) == ()
 
 
-def test_lines_are_gathered_up_to_the_target() -> None:
+def test_lines_are_collected_up_to_the_target() -> None:
     assert pieces(b"aaaa\nbbbb\ncccc\n", 10) == ["aaaa\nbbbb\n", "cccc\n"]
 
 

@@ -200,12 +200,12 @@ def test_a_user_file_that_was_named_must_exist(tmp_path: Path) -> None:
     assert "none.toml" in error.message
 
 
-def test_no_user_file_at_all_can_be_asked_for(tmp_path: Path) -> None:
+def test_no_user_file_at_all_can_be_requested(tmp_path: Path) -> None:
     environ = {**user_file(tmp_path, "[search]\nlimit = 8\n"), "LURCHER_CONFIG": os.devnull}
     assert load(tmp_path, None, environ) == Settings()
 
 
-def test_the_user_file_lies_in_the_home_folder_where_nothing_else_is_said(tmp_path: Path) -> None:
+def test_the_user_file_is_in_the_home_folder_by_default(tmp_path: Path) -> None:
     path = tmp_path / ".config" / "lurcher" / "config.toml"
     path.parent.mkdir(parents=True)
     path.write_text("[search]\nlimit = 9\n")

@@ -86,7 +86,7 @@ def test_without_a_home_there_is_no_place() -> None:
     assert "HOME" in caught.value.hint
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "lurcher").write_text("a file")
     with pytest.raises(ConfigError):
         write_setting("dense.model", "none", environment(tmp_path))

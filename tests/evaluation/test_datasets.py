@@ -222,7 +222,7 @@ def test_questions_of_ones_own_name_files_lines_or_a_pattern(tmp_path):
     assert second.pattern.search("x\nclass Retry:")
 
 
-def test_a_repeated_query_is_left_out_and_said(tmp_path):
+def test_a_repeated_query_is_left_out_and_reported(tmp_path):
     dataset = own(
         tmp_path, QUESTION, {"query": "other", "relevant": ["a"]}, {**QUESTION, "query": "how  are requests retried "}
     )
@@ -271,7 +271,7 @@ def test_a_pattern_of_a_thousand_characters_is_still_allowed(tmp_path):
     assert tasks_of(own(tmp_path, {"query": "x", "pattern": "a" * 1000}))
 
 
-def test_what_is_missing_is_said(tmp_path):
+def test_missing_parts_are_reported(tmp_path):
     assert "no dataset at" in refused(tmp_path / "nothing.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n\n")
     assert "holds no questions" in refused(tmp_path / "empty.jsonl", root=tmp_path)

@@ -74,7 +74,7 @@ def test_a_query_that_stands_in_the_corpus_is_warned_of(tmp_path):
     assert own_run(tmp_path, rows, {}, check_leaks=False).warnings == ()
 
 
-def test_a_question_that_fails_scores_zero_and_is_said(tmp_path):
+def test_a_question_that_fails_scores_zero_and_is_reported(tmp_path):
     rows = [{"query": "good", "relevant": ["a.py"]}, {"query": "bad", "relevant": ["a.py"]}]
     run = own_run(tmp_path, rows, {"good": [hit("a.py")], "bad": QueryError("too long")})
     assert [result.scores["ndcg@10"] for result in run.results] == [1.0, 0.0]

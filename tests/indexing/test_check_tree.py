@@ -78,7 +78,7 @@ def test_an_index_that_git_wrote_anew_with_the_same_files_needs_no_listing(
     assert listings == []
 
 
-def test_an_index_that_is_too_young_to_be_believed_is_asked_for_again(
+def test_an_index_that_is_too_young_to_be_believed_is_requested_again(
     repo: Path, listings: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = settled(repo)
@@ -112,7 +112,7 @@ def test_a_file_that_becomes_a_repository_in_the_index_is_another(repo: Path) ->
     assert tracked_digest(str(repo / "src")) == ""
 
 
-def test_only_the_index_may_be_written_anew(repo: Path) -> None:
+def test_only_the_index_may_be_rewritten(repo: Path) -> None:
     project = project_of(settled(repo))
     standing = view(project).manifest.signature
     assert standing is not None and standing.index == ".git/index"

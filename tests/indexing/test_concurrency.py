@@ -130,7 +130,7 @@ def test_what_cannot_be_done_beside_a_writer_is_refused(held: Path, what: str) -
     engine = opened(held, lock_seconds=0.2)
     with pytest.raises(IndexLocked, match="another process is writing the index") as refused:
         engine.index(rebuild=True) if what == "rebuild" else engine.clear()
-    assert 0.2 <= time.monotonic() - began < 60
+    assert time.monotonic() - began >= 0.2
     assert "lock_seconds" in refused.value.hint
     assert opened(held, lock_seconds=0).search("parse_cookie").hits[0].path == "src/cookies.py"
 

@@ -158,7 +158,7 @@ def test_what_is_kept_in_memory_goes_too(tmp_path: Path) -> None:
         assert set(store.stamps) <= set(store.memory)
 
 
-def test_a_damaged_section_is_told_of_without_its_container() -> None:
+def test_a_damaged_section_is_reported_without_its_container() -> None:
     """What unpacks a section does not refer to the container, so it has to know by itself what to say."""
     from lurcher.storage.container_writer import ContainerWriter
 

@@ -105,7 +105,7 @@ def test_a_quiet_tree_is_not_looked_at(watched: Watched) -> None:
     assert watched.looks == before
 
 
-def test_now_and_then_it_is_looked_at_whatever_is_heard(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tree_is_checked_regularly_even_without_events(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
     monkeypatch.setattr(inotify, "MAX_TRUST_SECONDS", 0.0)
     before = watched.looks

@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Path:
     return write_tiny(tmp_path / "one.table")
 
 
-def test_another_model_makes_vectors_anew_and_nothing_else(
+def test_another_model_makes_new_vectors_and_nothing_else(
     root: Path, tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert stages(with_model(root, table).search(QUESTION)) == []
@@ -95,7 +95,7 @@ def test_a_model_that_goes_away_costs_its_lane_only(root: Path, table: Path) -> 
     assert with_model(root, table).search("how are redirects followed").degraded == ()
 
 
-def test_what_was_indexed_without_the_model_is_made_anew_with_it(root: Path, tmp_path: Path, table: Path) -> None:
+def test_what_was_indexed_without_the_model_is_rebuilt_with_it(root: Path, tmp_path: Path, table: Path) -> None:
     with_model(root, table).index()
     kept = table.read_bytes()
     table.unlink()

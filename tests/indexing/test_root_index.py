@@ -221,7 +221,7 @@ def test_any_difference_makes_a_suspect(column: str) -> None:
     assert compare_listing(manifest, Listing([same, other])).suspects == (other,)
 
 
-def test_new_and_gone_files_are_told_apart() -> None:
+def test_new_and_gone_files_are_distinguished() -> None:
     row = _row()
     manifest = Manifest(1, make_fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
     new = Entry("c", 1, 1, 1, 1)
@@ -400,7 +400,7 @@ def test_the_first_file_of_an_empty_tree_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["CACHEDIR.TAG", ".gitignore"])
-def test_a_mark_that_a_crash_left_empty_is_written_anew(tmp_path: Path, name: str) -> None:
+def test_a_mark_that_a_crash_left_empty_is_rewritten(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.py").write_text("def one():\n    pass\n")
     with Engine.open(tmp_path, root=tmp_path) as engine:
         engine.index()

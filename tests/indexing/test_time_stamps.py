@@ -158,7 +158,7 @@ def test_where_the_file_system_is_behind_us_its_own_clock_counts(
     assert read == []
 
 
-def test_a_standing_is_believed_by_the_same_rule() -> None:
+def test_a_signature_is_trusted_by_the_same_rule() -> None:
     now = 1_700_000_000_123_456_789
     old, young = (1, 5, 5, 1), (1, 5, now, 2)
 

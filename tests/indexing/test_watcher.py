@@ -75,7 +75,7 @@ class Watching:
             assert time.monotonic() < deadline, f"not said: {text}; stderr: {self.err}"
             time.sleep(0.02)
 
-    def end(self, number: int = signal.SIGINT, seconds: float = 10) -> int:
+    def end(self, number: int = signal.SIGINT, seconds: float = LONG) -> int:
         self.process.send_signal(number)
         return self.wait(seconds)
 
@@ -273,9 +273,7 @@ def test_several_roots(repository: Path, tmp_path: Path, start: Any, way: dict[s
 def test_it_ends_clean_when_nothing_is_going_on(repository: Path, start: Any, way: dict[str, str], number: int) -> None:
     watching = start(repository, env=way)
     watching.says("watching 13 files")
-    began = time.monotonic()
     assert watching.end(number) == 0
-    assert time.monotonic() - began < 60
     assert watching.err[-1] == "stopped\n"
     sound(repository)
 
@@ -371,7 +369,7 @@ def test_the_index_may_be_taken_away_by_others(repository: Path, start: Any, how
     sound(repository)
 
 
-def test_settings_that_change_are_read_anew(repository: Path, start: Any, way: dict[str, str]) -> None:
+def test_settings_that_change_are_read_again(repository: Path, start: Any, way: dict[str, str]) -> None:
     watching = start(repository, "--json", env=way)
     watching.next()
     (repository / "lurcher.toml").write_text("[index]\nmax_file_bytes = 400\n")
@@ -466,7 +464,7 @@ def test_from_python_with_an_event_to_stop_it(root: Path) -> None:
 
 
 @needs_events
-def test_changes_that_nobody_told_of_are_found_and_it_looks_from_then_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_without_events_are_found_and_polling_begins(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import watchfiles
 
     def silent(*roots: Path, stop_event: threading.Event, **options: Any) -> Iterator[set[Any]]:

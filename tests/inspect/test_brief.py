@@ -40,7 +40,7 @@ def test_a_page_about_a_file(repo: Repo) -> None:
     sections = {section.name: section.entries for section in answer.sections}
     assert "Retry sends (+1 -1)" in sections["changed lately"][0]
     assert sections["people"] == ("- Ada: 4 commits, last 2023-11-14",)
-    assert sections["dependents"] == ("- shop.py:1 takes Client",)
+    assert sections["dependents"] == ("- shop.py:1 imports Client",)
     assert sections["documents"] == ("- guide.md:1: Use net/client.py, and Client.",)
     assert answer.tokens <= answer.budget and answer.text.startswith("# Before you edit net/client.py\n")
 

@@ -177,7 +177,7 @@ def test_the_small_files_are_looked_at_too(indexed: Path, name: str, how: str) -
         named(project, path)
 
 
-def test_what_the_hint_says_mends_it(indexed: Path) -> None:
+def test_what_the_hint_says_fixes_it(indexed: Path) -> None:
     for path in index_files(indexed):
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
@@ -272,7 +272,7 @@ def test_what_killed_writers_left_is_noted(indexed: Path) -> None:
     assert f"segments or vectors that no manifest names: {'0' * 24}.segment" in result.out
 
 
-def test_who_is_writing_is_told(indexed: Path) -> None:
+def test_who_is_writing_is_reported(indexed: Path) -> None:
     with (indexed / ".lurcher" / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = run_lurcher("doctor", indexed)
@@ -389,7 +389,7 @@ def test_an_index_that_is_rewritten_meanwhile_is_looked_at_again(indexed: Path, 
     assert len(rounds) == 2
 
 
-def test_several_roots_are_told_apart(indexed: Path, repository: Path) -> None:
+def test_several_roots_are_distinguished(indexed: Path, repository: Path) -> None:
     with Engine.open(repository) as engine:
         engine.index()
     (repository / ".lurcher" / "manifest").write_bytes(b"")

@@ -62,7 +62,7 @@ def test_each_commit_with_its_lines_message_and_change(written: Written) -> None
     assert (old.sha, old.lines, old.date) == (first, ((1, 1), (3, 6)), "2020-09-13T13:26:40Z")
 
 
-def test_only_the_lines_asked_for(written: Written) -> None:
+def test_only_the_requested_lines_are_explained(written: Written) -> None:
     repository, first, second = written
     assert [entry.sha for entry in explain(repository.path, "cart.py", 5, 6).writers] == [first]
     assert [entry.sha for entry in explain(repository.path, "cart.py", 2, 2).writers] == [second]

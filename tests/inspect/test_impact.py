@@ -55,7 +55,7 @@ def test_a_name_in_a_comment_or_in_another_spelling_is_no_use() -> None:
     assert asked("shop/cart.py", "Checkout").dependents == ()
 
 
-def test_a_symbol_that_the_file_lacks_is_told() -> None:
+def test_a_symbol_that_the_file_lacks_is_reported() -> None:
     (note,) = asked("shop/client.py", "conect").standing.degraded
     assert note.reason == "shop/client.py does not define conect"
     assert note.hint == "it defines connect"

@@ -33,7 +33,7 @@ def test_what_is_not_in_the_index_is_not_read(tmp_path: Path, path: str) -> None
         engine.file(path)
 
 
-def test_nor_what_is_outside_of_what_was_asked_for(tmp_path: Path) -> None:
+def test_nor_what_is_outside_of_what_was_requested(tmp_path: Path) -> None:
     tree(tmp_path)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/e.py").write_text("y = 1\n")
@@ -77,7 +77,7 @@ def test_of_too_many_the_nearest_of_both_sides_are_drawn(tmp_path: Path) -> None
     assert sum(node.hop > 0 for node in found.nodes) == sum(node.hop < 0 for node in found.nodes) == 5
 
 
-def test_a_file_without_imports_stands_alone(tmp_path: Path) -> None:
+def test_a_file_without_imports_is_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n")
     with Engine.open(tmp_path) as engine:
         found = engine.graph("notes.md")

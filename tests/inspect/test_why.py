@@ -28,7 +28,7 @@ def engine(tmp_path: Path) -> Engine:
     return Engine.open(tmp_path / "tree", root=tmp_path / "tree")
 
 
-def test_a_hit_is_told_with_its_rank_and_what_earned_it(engine: Engine) -> None:
+def test_a_hit_has_its_rank_and_what_earned_it(engine: Engine) -> None:
     answer = engine.why("src/redirect.py", QUERY)
     assert answer.shown and answer.verdict == f"it is hit 1 of {answer.total}"
     assert answer.here is not None and answer.here.rank == 1

@@ -25,7 +25,7 @@ FAST = settings(max_examples=80, deadline=None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_zeros_ones_and_full_are_of_the_kind_asked_for(kind: str) -> None:
+def test_zeros_ones_and_full_are_of_the_kind_requested(kind: str) -> None:
     for named in (kind, np.dtype(kind), np.dtype(kind).type, np.dtype(kind).str):
         same(small.zeros(3, named), np.zeros(3, kind))
     same(small.zeros(2, dtype=kind), np.zeros(2, kind))

@@ -61,7 +61,7 @@ def test_marks_must_be_as_many_as_there_are_threes() -> None:
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3), max_size=30))
-def test_hashes_that_others_gathered_count_once(hashes: list[int]) -> None:
+def test_hashes_that_others_collected_count_once(hashes: list[int]) -> None:
     entries = BloomBuilder()
     for _ in range(2):
         entries.add_hashes(np.array(hashes, np.uint64))

@@ -51,7 +51,7 @@ def test_lists_add_up_like_arrays(data: st.DataObject) -> None:
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
 
 
-def test_a_list_that_leads_nowhere_is_told_by_its_number() -> None:
+def test_a_list_that_leads_nowhere_is_named_by_its_number() -> None:
     tally_of, sound = kernel.module().tally, (b"\x01\x02", 1, 5, 0, 1.0)
     assert tally_of([sound], 5) == (bytearray(np.array([1]).tobytes()), bytearray(np.array([2.0]).tobytes()))
     for wrong in (

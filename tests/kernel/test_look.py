@@ -38,7 +38,7 @@ def unlike(root: Path, rows: dict[str, Row], young: int = NEVER) -> list[str]:
         os.close(opened)
 
 
-def test_files_that_are_as_they_were_are_not_told(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_files_that_are_unchanged_are_not_reported(tmp_path: Path, files: dict[str, Row]) -> None:
     assert unlike(tmp_path, files) == []
     assert unlike(tmp_path, {}) == []
 
@@ -65,7 +65,7 @@ def test_each_number_counts(tmp_path: Path, files: dict[str, Row], place: int) -
     assert unlike(tmp_path, {**files, name: tuple(numbers)}) == [name]  # type: ignore[dict-item]
 
 
-def test_young_stamps_are_told(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_young_stamps_are_reported(tmp_path: Path, files: dict[str, Row]) -> None:
     newest = max(files.values(), key=lambda item: item[3])[3]
     assert unlike(tmp_path, files, newest + 1) == []
     assert {files[name][3] for name in unlike(tmp_path, files, newest)} == {newest}

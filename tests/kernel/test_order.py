@@ -59,7 +59,7 @@ def test_files_have_the_same_best_units(counts: list[int], seed: int, share: flo
     st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0]), max_size=40),
     st.lists(st.sampled_from([0.0, 1.0, 1.7, 2.0, 9.0]), max_size=5), st.sampled_from([1, 200]),
 )  # fmt: skip
-def test_standings_are_the_same(few: list[float], values: list[float], times: int) -> None:
+def test_signatures_are_the_same(few: list[float], values: list[float], times: int) -> None:
     scores = np.array(few * times)
     native = numbering.count_above_and_equal(scores, values)
     with pytest.MonkeyPatch.context() as patch:

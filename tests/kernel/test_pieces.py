@@ -75,7 +75,7 @@ def test_owners_of_some_terms_are_marked(family: tuple[dict[int, list[int]], int
     assert np.flatnonzero(mask).tolist() == sorted({owner for term in asked for owner in lists.get(term, ())})
 
 
-def test_lists_that_are_broken_are_told() -> None:
+def test_lists_that_are_broken_are_reported() -> None:
     module, mask = kernel.module(), kernel.module().zeros(10, "bool")
     one = np.array([3], np.int64)
 

@@ -34,7 +34,7 @@ def test_words_that_are_not_there_find_what_means_the_same() -> None:
     assert cards[1] > 0.3
 
 
-def test_units_are_those_of_the_files_asked_for() -> None:
+def test_units_are_those_of_the_files_requested() -> None:
     lane = lane_for("where are cookies")
     units, cosines = lane.units(np.array([0, 2]))
     every = lane.scan()

@@ -51,7 +51,7 @@ def test_results_are_kept_by_lane_and_each_tells_its_place() -> None:
         (ValueError("odd"), "the lane failed: ValueError: odd", ""),
     ],
 )
-def test_a_lane_that_fails_is_told_of_and_left_out(
+def test_a_lane_that_fails_is_reported_and_left_out(
     monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str, hint: str
 ) -> None:
     monkeypatch.setattr(symbol, "run", broken(error))

@@ -49,7 +49,7 @@ def test_it_finds_every_match_in_every_language_that_reads_the_pattern() -> None
     assert found.languages == ("javascript", "python", "rust")
 
 
-def test_what_was_not_searched_is_said() -> None:
+def test_what_was_not_searched_is_reported() -> None:
     (note,) = search("def $F($$$): $$$").notes
     assert note.stage == "structural"
     assert note.reason == (
@@ -63,12 +63,12 @@ def test_the_place_of_the_flaw_is_said_for_the_language_of_most_files() -> None:
     assert note.hint.startswith("as python: column 1: unexpected")
 
 
-def test_a_language_that_is_asked_for_is_searched_though_it_is_markup() -> None:
+def test_a_language_that_is_requested_is_searched_though_it_is_markup() -> None:
     found = search("check(4)", languages=("markdown",))
     assert places(found) == [("README.md", 1)]
 
 
-def test_an_error_names_the_language_that_was_asked_for() -> None:
+def test_an_error_names_the_language_that_was_requested() -> None:
     with pytest.raises(QueryError, match="does not parse as rust: column"):
         search("def $F($$$): $$$", languages=("rust",))
     with pytest.raises(QueryError, match="does not parse as python, nor as javascript, rust"):

@@ -120,5 +120,5 @@ def test_headers_are_found_as_those_of_c() -> None:
         ("a.m", b"", "objective-c"),
     ],
 )
-def test_what_shares_an_extension_is_told_apart(path: str, head: bytes, language: str) -> None:
+def test_what_shares_an_extension_is_distinguished(path: str, head: bytes, language: str) -> None:
     assert detect(path, head) == language

@@ -74,7 +74,7 @@ def test_one_question_finds_out_whether_it_is_back(breaker: Breaker, clock: Cloc
     assert breaker.streak is None
 
 
-def test_a_trial_that_fails_starts_the_pause_anew(breaker: Breaker, clock: Clock) -> None:
+def test_a_trial_that_fails_restarts_the_pause(breaker: Breaker, clock: Clock) -> None:
     for _ in range(3):
         fails(breaker)
     clock.now += 31
@@ -85,7 +85,7 @@ def test_a_trial_that_fails_starts_the_pause_anew(breaker: Breaker, clock: Clock
     works(breaker)
 
 
-def test_a_success_in_between_starts_the_count_anew(breaker: Breaker) -> None:
+def test_a_success_in_between_resets_the_count(breaker: Breaker) -> None:
     for _ in range(5):
         fails(breaker)
         fails(breaker)

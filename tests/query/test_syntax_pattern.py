@@ -95,7 +95,7 @@ def test_literals_are_the_texts_that_no_match_can_lack(language: str, text: str,
     assert literals <= set(found.literals) <= literals | {b"'"}
 
 
-def test_names_of_metavariables_are_told_apart() -> None:
+def test_names_of_metavariables_are_distinguished() -> None:
     found = parse_pattern("$A.f($B, $$$REST, $_, $$$)", "python")
     assert isinstance(found, SyntaxPattern)
     assert (found.single, found.several) == (("A", "B"), ("REST",))

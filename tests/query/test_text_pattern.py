@@ -111,7 +111,7 @@ def test_time_is_linear_in_the_text() -> None:
     st.text("ab\n", max_size=40), st.sets(st.integers(0, 40), max_size=5), st.integers(1, 4),
 )  # fmt: skip
 @settings(max_examples=400, deadline=None)
-def test_between_two_borders_no_more_matches_are_found_than_asked_for(
+def test_between_two_borders_no_more_matches_are_found_than_requested(
     text: str, fixed: bool, written: str, borders: set[int], most: int
 ) -> None:
     pattern, data = compile_pattern(text, fixed=fixed, case="exact"), written.encode()

@@ -49,7 +49,7 @@ def test_each_file_once_before_any_file_twice() -> None:
     assert len(set(paths[:firsts])) == firsts
 
 
-def test_scores_fall_and_every_push_is_told() -> None:
+def test_scores_fall_and_every_step_is_listed() -> None:
     context = context_of(FILES, "how are redirects followed")
     ranking = default.rank(context)
     assert all(a >= b for a, b in pairwise(ranking.scores))
@@ -69,7 +69,7 @@ def test_the_reasons_lead_to_the_score(query: str) -> None:
         assert value == pytest.approx(score)
 
 
-def test_superseded_versions_fall_behind_unless_asked_for() -> None:
+def test_superseded_versions_fall_behind_unless_requested() -> None:
     files = {"api/v1/auth.py": "def login():\n    return token\n", "api/v2/auth.py": "def login():\n    return token\n"}
     assert ranked_paths(files, "login token") == ["api/v2/auth.py", "api/v1/auth.py"]
     assert ranked_paths(files, "login token in v1")[0] == "api/v1/auth.py"

@@ -84,13 +84,13 @@ def test_members_are_definitions(tree: Path) -> None:
     assert engine.search("innerWidth").hits[0].path == "src/color.ts"
 
 
-def test_a_plain_word_is_about_something_unless_definitions_are_asked_for(tree: Path) -> None:
+def test_a_plain_word_is_about_something_unless_definitions_are_requested(tree: Path) -> None:
     engine = Engine.open(tree)
     assert engine.search("cache").hits[0].path == "src/cache.py"
     assert engine.search("cache", mode="symbol").hits[0].path == "src/other.py"
 
 
-def test_what_lifts_a_definition_is_told(tree: Path) -> None:
+def test_what_lifts_a_definition_is_reported(tree: Path) -> None:
     hit = Engine.open(tree).search("AuthRouter.db_for_write").hits[0]
     assert hit.why.stages[-1].stage == "exact"
     assert hit.score == pytest.approx(hit.why.fused * _product(hit.why.stages), rel=1e-6)

@@ -94,7 +94,7 @@ def test_a_missing_model_is_named_with_the_command_that_gets_it(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("broken", ["model.onnx", "tokenizer.json", "config.json"])
-def test_a_damaged_model_is_told(tmp_path: Path, broken: str) -> None:
+def test_a_damaged_model_is_reported(tmp_path: Path, broken: str) -> None:
     (make_model(tmp_path, WORDS) / broken).write_bytes(b"\x00nonsense")
     with pytest.raises(ModelError):
         cross.rerank(request(["parcel"], reranker__model=str(tmp_path)))
@@ -107,7 +107,7 @@ def test_it_is_loaded_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder))).scores == pytest.approx([0.5])
 
 
-def test_too_little_time_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_time_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lurcher.net.http import Deadline
 
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
@@ -191,7 +191,7 @@ def test_a_text_that_a_server_forgets_has_no_score() -> None:
         assert cross.rerank(request(["a", "b", "c"], reranker__url=played.url)).scores == (None, 0.9, None)
 
 
-def test_a_server_that_speaks_otherwise_is_told() -> None:
+def test_a_server_that_speaks_otherwise_is_reported() -> None:
     with playing(infinity) as played, pytest.raises(ServerError, match="422: "):
         cross.rerank(request(["a"], reranker__url=played.url))
 

@@ -51,7 +51,7 @@ def test_a_server_that_speaks_as_openai_does_judges_with_its_first_chat_model() 
 
 
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
-def test_a_server_is_held_to_a_shape_and_one_that_cannot_be_is_asked_again(protocol: str) -> None:
+def test_a_server_is_held_to_a_shape_and_one_that_cannot_be_is_retried(protocol: str) -> None:
     def plain_only(wire: socket.socket, played: Played, path: str, body: Any) -> None:
         if body and ("format" in body or "response_format" in body):
             send(wire, {"error": {"message": "response_format is not supported"}}, "400 Bad Request")

@@ -201,7 +201,7 @@ def test_the_doctor_says_what_is_missing(tree: Path) -> None:
     assert checks["llm"].hint == "run: ollama pull phi3:mini" and "hf download acme/none" in checks["cross"].hint
 
 
-def test_the_doctor_asks_nobody_unless_a_server_is_configured(tree: Path) -> None:
+def test_the_doctor_sends_no_request_unless_a_server_is_configured(tree: Path) -> None:
     assert not {"llm", "cross"} & {finding.check for finding in diagnose(tree, quick=True)}
 
 

@@ -119,7 +119,7 @@ def test_where_some_got_no_score_the_answer_says_how_many(tree: Path, name: str,
     assert sum("cross" in hit.why.scores for hit in answer.hits) == COUNT - missed
 
 
-def test_a_judge_that_forgets_one_is_told_of_on_every_page(tree: Path) -> None:
+def test_a_judge_that_forgets_one_is_reported_on_every_page(tree: Path) -> None:
     judge = replying(lambda system, text, body: json.dumps(ALL[1:]))
     with playing(judge) as played, Engine.open(tree, root=tree, overrides={"judge.url": played.url}) as engine:
         first = engine.search(QUERY, rerank=["llm"], limit=2)

@@ -175,7 +175,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_many_changes_are_told_of_and_indexed_in_the_background(root: Path) -> None:
+def test_many_changes_are_reported_and_indexed_in_the_background(root: Path) -> None:
     with Session.open(root, {"index.refresh_limit": 2}) as served:
         _ready(served)
         write(root, {f"more/m{i}.py": f"zebra_{i} = 1\n" for i in range(10)})
@@ -187,7 +187,7 @@ def test_many_changes_are_told_of_and_indexed_in_the_background(root: Path) -> N
         assert served.search("zebra_3").hits[0].path == "more/m3.py"
 
 
-def test_settings_that_change_are_read_anew(root: Path) -> None:
+def test_settings_that_change_are_read_again(root: Path) -> None:
     with Session.open(root) as served:
         _ready(served)
         assert served.engine.settings.search.limit == 10

@@ -116,7 +116,7 @@ def test_an_unreadable_file_is_a_skip(tmp_path, monkeypatch):
     assert read_text(tmp_path / "a.py", 10) == Skip("unreadable", None)
 
 
-def test_minified_files_are_told_from_wide_ones(tmp_path):
+def test_minified_files_are_distinguished_from_wide_ones(tmp_path):
     line = b"var a=1;" * 100
     assert read(tmp_path, b"\n".join([line] * 20), "app.js") == Skip("minified", digest(b"\n".join([line] * 20)))
     assert isinstance(read(tmp_path, b"\n".join([line] * 20), "wide.csv"), Text)

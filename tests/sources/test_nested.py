@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -206,15 +205,13 @@ def test_so_is_their_number(made, repo, monkeypatch):
     assert (paths(result), result.skipped) == (["a/x.py", "b/x.py"], {"submodule": 2})
 
 
-def test_one_that_keeps_us_waiting_is_the_last_to_do_so(made, put, repo, monkeypatch):
+def test_a_repository_in_which_git_hangs_is_left_out_and_no_other_is_tried(made, put, repo, monkeypatch):
     made(repo, {"a.py": ""})
     for name in ("b", "c", "d"):
         made(repo / name, {"x.py": ""})
         (repo / name / ".gitignore").unlink(missing_ok=True)
-        os.mkfifo(repo / name / ".gitignore")  # git opens it and waits for somebody to write
+        os.mkfifo(repo / name / ".gitignore")  # git opens it and waits for a writer
     monkeypatch.setattr(git_command.finish, "__defaults__", (0.5,))
-    began = time.monotonic()
-    result = listing(repo)
-    assert time.monotonic() - began < 60
+    result = listing(repo)  # without a time limit it would never return
     assert (paths(result), result.skipped) == (["a.py"], {"refused-repository": 3})
     assert result.signature is None

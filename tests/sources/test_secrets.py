@@ -161,7 +161,7 @@ def test_a_link_does_not_lead_to_them(tmp_path: Path) -> None:
         assert texts(engine) == {}
 
 
-def test_an_index_that_holds_some_is_made_anew(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_holds_some_is_rebuilt(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as before:  # as versions did that knew of no secrets
         before.setattr(filter, "secret_path", lambda path: False)
         before.setattr(filter, "FOLDERS", frozenset())

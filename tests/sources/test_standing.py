@@ -270,7 +270,7 @@ def test_an_unreadable_folder_that_becomes_readable_shows(tree: Path) -> None:
     assert not looker.holds()
 
 
-def test_only_an_unsettled_standing_is_made(tree: Path) -> None:
+def test_only_an_unsettled_signature_is_computed(tree: Path) -> None:
     standing = list_files(Root(tree, True, ""), FilesSettings()).signature
     assert standing is not None
     assert not standing.settled

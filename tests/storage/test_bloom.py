@@ -49,7 +49,7 @@ def test_words_at_the_border_of_a_piece_are_whole() -> None:
     assert not has(filter, "name_")
 
 
-def test_a_word_longer_than_a_piece_hurts_nobody() -> None:
+def test_a_word_longer_than_a_piece_does_no_harm() -> None:
     filter = filter_of(f"before {'x' * 3 * bloom._PIECE_BYTES} after")
     assert has(filter, "before") and has(filter, "after") and not has(filter, "between")
 

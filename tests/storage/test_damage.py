@@ -51,7 +51,7 @@ def ask(root: Path, engine: Engine | None = None) -> list[Answer]:
 
 @pytest.mark.parametrize("number", range(3), ids=["manifest", "one segment", "other segment"])
 @pytest.mark.parametrize("how", ["delete", "empty", "half", "last byte", "grow", "folder", "replace"])
-def test_a_file_that_is_broken_as_a_whole_is_made_anew(indexed: Path, number: int, how: str) -> None:
+def test_a_file_that_is_broken_as_a_whole_is_rebuilt(indexed: Path, number: int, how: str) -> None:
     expected = [hits(answer) for answer in ask(indexed)]
     path = index_files(indexed)[number]
     data = path.read_bytes()
@@ -358,7 +358,7 @@ def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: py
     intact(indexed)
 
 
-def test_a_segment_that_vanishes_under_an_open_engine_is_made_anew(indexed: Path) -> None:
+def test_a_segment_that_vanishes_under_an_open_engine_is_rebuilt(indexed: Path) -> None:
     """As when a tree that holds its own index is checked out at another commit."""
     engine = opened(indexed)
     engine.refresh()

@@ -88,7 +88,7 @@ def test_each_difference_is_named(tmp_path: Path, found: dict[str, Any], differe
     assert difference in caught.value.message
 
 
-def test_another_model_is_no_reason_to_begin_anew(tmp_path: Path) -> None:
+def test_another_model_is_no_reason_to_start_over(tmp_path: Path) -> None:
     manifests.write_manifest(tmp_path, manifest(fingerprint={**PRINT, "model": "other"}))
     read = manifests.read_manifest(tmp_path, PRINT)
     assert read is not None and read.fingerprint["model"] == "other"

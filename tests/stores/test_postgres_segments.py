@@ -115,7 +115,7 @@ def test_it_does_not_matter_how_files_came_in(store: Store, here: TestServer) ->
     assert all(gone <= 0.5 * files + 15 for _, _, files, gone in ranges)
 
 
-def test_a_segment_that_has_lost_many_files_is_made_anew(store: Store, here: TestServer) -> None:
+def test_a_segment_that_has_lost_many_files_is_rebuilt(store: Store, here: TestServer) -> None:
     store.put("p", FILES[:300], 1, lambda done: None)
     store.publish("p", head(1, 300))
     store.retire("p", [file.key for file in FILES[:200]], 2)

@@ -99,7 +99,7 @@ def test_a_server_that_is_away_is_named_without_its_password() -> None:
 
 
 @pytest.mark.parametrize("given", [f":{PASSWORD.replace('/', '%2F')}", ""])
-def test_a_wrong_password_is_not_told_either(here: TestServer, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_a_wrong_password_is_not_shown_either(here: TestServer, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("LURCHER_STORE_KEY", PASSWORD)
     store = quick(f"postgres://nobody{given}@/postgres?host={here.folder}")
     with pytest.raises(StoreError, match='"nobody" does not exist') as error:
@@ -140,7 +140,7 @@ def test_without_pgvector_it_says_what_to_run(here: TestServer) -> None:
         here.run("DROP DATABASE bare", "DROP ROLE plain")
 
 
-def test_a_database_without_letters_is_told(here: TestServer) -> None:
+def test_a_database_without_letters_is_reported(here: TestServer) -> None:
     here.run("DROP DATABASE IF EXISTS raw")
     here.run("CREATE DATABASE raw ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     store = quick(here.address("raw"))

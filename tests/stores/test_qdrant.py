@@ -133,7 +133,7 @@ class TestCollections:
         assert len(list(store.listing("p"))) == 25
         store.close()
 
-    def test_collections_have_the_name_that_is_asked_for(self, edge):
+    def test_collections_have_the_name_that_is_requested(self, edge):
         filled(store_at(edge, settings(collection="ours"))).close()
         assert store_at(edge, settings()).projects() == []
         store = store_at(edge, settings(collection="ours"))
@@ -192,19 +192,19 @@ class TestFolders:
             ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
             assert (ran.stdout, ran.returncode) == ("", 0), ran.stderr
 
-    def test_a_folder_left_half_made_is_made_anew(self, edge):
+    def test_a_folder_left_half_made_is_rebuilt(self, edge):
         folder = Path(edge.partition("://")[2])
         (folder / "code_chunks" / "shard" / "segments").mkdir(parents=True)
         store = filled(store_at(edge, settings()))
         assert len(store.candidates("p", 1, asking("common"))) == 30
         store.close()
 
-    def test_a_folder_that_cannot_be_is_told_of(self, tmp_path):
+    def test_a_folder_that_cannot_be_is_reported(self, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(StoreError, match="cannot be opened"):
             store_at(f"qdrant+edge://{tmp_path}/file/below", settings())
 
-    def test_what_is_damaged_is_told_of(self, edge):
+    def test_what_is_damaged_is_reported(self, edge):
         filled(store_at(edge, settings())).close()
         for path in (Path(edge.partition("://")[2]) / "code_chunks" / "shard").rglob("*.json"):
             path.write_text("{")

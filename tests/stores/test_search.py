@@ -335,7 +335,7 @@ def test_definitions_are_those_of_a_local_index(name: str, repository: Path, now
     assert all(hit.references is None for hit in theirs)  # uses are in files that were not fetched
 
 
-def test_more_definitions_than_are_looked_at_are_told(
+def test_more_definitions_than_are_looked_at_are_reported(
     repository: Path, nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(5):

@@ -122,7 +122,7 @@ def test_a_store_that_fails_in_the_middle_is_down_too(
         assert answer.hits and answer.degraded[0].stage == "store"
 
 
-def test_an_unknown_project_is_told_of(tree: Path, opened: Callable[..., Engine]) -> None:
+def test_an_unknown_project_is_reported(tree: Path, opened: Callable[..., Engine]) -> None:
     with pytest.raises(UsageError, match="no project shop") as problem:
         opened(tree).search("redirects")
     assert "lurcher index --store" in problem.value.hint
@@ -335,7 +335,7 @@ def test_passwords_are_not_shown(tree: Path, ask: Callable[..., Any], monkeypatc
         assert "verysecret" not in told.out + told.err and "postgres://me:***@host/db" in told.out
 
 
-def test_an_error_of_the_store_is_told_as_such(
+def test_an_error_of_the_store_is_reported_as_such(
     tree: Path, ask: Callable[..., Any], use: Callable[[Any], None]
 ) -> None:
     use(Down())

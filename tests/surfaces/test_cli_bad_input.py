@@ -96,7 +96,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest_one(
     assert len(result.err) < 160, "not a list of everything there is"
 
 
-def test_errors_are_json_too_when_asked(shared: Path, ask: Callable[..., Any]) -> None:
+def test_errors_are_json_too_on_request(shared: Path, ask: Callable[..., Any]) -> None:
     result = ask("search", "redirect", shared, "--json", "-k", "0")
     assert result.status == 2
     assert list(result.json) == ["error"]
@@ -244,7 +244,7 @@ def damage(path: Path, share: float) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
 @pytest.mark.parametrize("kind", ["manifest", "*.segment"])
-def test_a_damaged_index_is_noticed_and_made_anew(
+def test_a_damaged_index_is_noticed_and_rebuilt(
     repository: Path, ask: Callable[..., Any], kind: str, share: float
 ) -> None:
     whole = ask("search", QUESTION, repository, "--json", "-k", "50").json
@@ -263,7 +263,7 @@ def test_a_damaged_index_is_noticed_and_made_anew(
 
 @pytest.mark.parametrize("kind", ["manifest", "*.segment"])
 @pytest.mark.parametrize("how", ["emptied", "cut", "foreign", "gone"])
-def test_a_lost_or_foreign_index_file_is_made_anew(
+def test_a_lost_or_foreign_index_file_is_rebuilt(
     repository: Path, ask: Callable[..., Any], kind: str, how: str
 ) -> None:
     whole = ask("search", QUESTION, repository, "--json").json

@@ -8,7 +8,7 @@ from tests.conftest import Run
 from tests.corpora.history.repo import Repo
 
 
-def test_history_is_indexed_when_asked_for(repository: Path, ask: Run) -> None:
+def test_history_is_indexed_on_request(repository: Path, ask: Run) -> None:
     assert ask("index", repository, "--json").json["history"] == {"exists": False}
     assert "none yet (lurcher index --history)" in ask("status", repository).out
     told = ask("index", repository, "--history", "--json").json["history"]

@@ -136,7 +136,7 @@ def test_no_command_lets_control_characters_through(
 
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS])
-def test_settings_that_are_wrong_are_told_of_without_control_characters(
+def test_settings_that_are_wrong_are_reported_without_control_characters(
     name: str, hostile: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]
 ) -> None:
     """Also where the user's own file is the one that is wrong, which every command that reads settings meets."""

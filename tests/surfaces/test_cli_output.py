@@ -35,7 +35,7 @@ def test_only_results_are_on_stdout(shared: Path, run: Callable[..., Any]) -> No
     assert "more: --continue" in result.err
 
 
-def test_nothing_found_is_said_on_stderr_only(shared: Path, run: Callable[..., Any]) -> None:
+def test_nothing_found_is_printed_on_stderr_only(shared: Path, run: Callable[..., Any]) -> None:
     result = run("search", "xylophone", shared)
     assert (result.status, result.out, result.err) == (1, "", "nothing found\n")
 

@@ -50,7 +50,7 @@ def test_following_next_shows_every_hit_exactly_once(
         assert reported == len(too_large)
 
 
-def test_units_of_one_long_line_are_told_apart(tmp_path: Path, ask: Callable[..., Any]) -> None:
+def test_units_of_one_long_line_are_distinguished(tmp_path: Path, ask: Callable[..., Any]) -> None:
     words = " ".join(f"kaleidoscope item{i}" for i in range(600))
     (tmp_path / "long.txt").write_text(words + "\n")
     found = pages(ask, "kaleidoscope", tmp_path, "-k", "2")

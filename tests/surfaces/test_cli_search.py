@@ -98,7 +98,7 @@ def test_explain_says_why(shared: Path, ask: Callable[..., Any]) -> None:
     assert "redirects" in added
 
 
-def test_timings_are_there_when_asked_for(shared: Path, run: Callable[..., Any]) -> None:
+def test_timings_are_there_on_request(shared: Path, run: Callable[..., Any]) -> None:
     timings = run("search", "redirect", shared, "--json", "--timings").json["timings_ms"]
     assert timings["total"] > 0
     plain = run("search", "redirect", shared, "--timings", "-k", "1")
@@ -188,7 +188,7 @@ def test_context_class_shows_the_whole_class(shared: Path, ask: Callable[..., An
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "lexical", "symbol"])
-def test_mode_is_taken_and_said(shared: Path, ask: Callable[..., Any], mode: str) -> None:
+def test_the_mode_is_used_and_reported(shared: Path, ask: Callable[..., Any], mode: str) -> None:
     answer = ask("search", "Client", shared, "--json", "--mode", mode).json
     assert answer["mode"] == mode
     assert answer["hits"]

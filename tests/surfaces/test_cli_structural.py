@@ -165,7 +165,7 @@ def test_a_tree_that_changes_is_searched_as_it_is(repository: Path, ask: Ask) ->
     assert ask("search", "--structural", "brand_new($X)", repository).status == 1
 
 
-def test_without_ast_grep_words_answer_and_the_command_is_told(
+def test_without_ast_grep_words_answer_and_the_command_is_reported(
     shared: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(languages, "has_ast_grep", lambda: False)

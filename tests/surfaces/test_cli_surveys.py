@@ -123,7 +123,7 @@ def test_several_roots_have_a_graph_each(shared: Path, repository: Path) -> None
         assert engine.context("shop/src/client.py").text.startswith("# shop/src/client.py\n")
 
 
-def test_a_damaged_index_is_made_anew_and_told_of(repository: Path) -> None:
+def test_a_damaged_index_is_rebuilt_and_reported(repository: Path) -> None:
     with Engine.open(repository) as engine:
         engine.index()
         (segment,) = (repository / ".lurcher").glob("*.segment")

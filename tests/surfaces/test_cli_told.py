@@ -97,7 +97,7 @@ def test_a_text_outside_of_the_folders_asked_for_does_not_exist(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("kind", ["tracked", "untracked", "walk"])
-def test_a_folder_that_may_not_be_read_is_told_of(
+def test_a_folder_that_may_not_be_read_is_reported(
     tmp_path: Path, kind: str, git_in: Callable[..., str], run: Run, without_privileges: tuple[str, ...]
 ) -> None:
     closed = tmp_path / "closed"
@@ -189,7 +189,7 @@ def test_a_folder_without_git_has_no_history_and_says_so(tmp_path: Path, git_in:
 
 
 @pytest.mark.parametrize("kernel", ["", "python"])
-def test_how_often_a_name_occurs_is_told_apart_from_its_parts(tmp_path: Path, kernel: str, run: Run) -> None:
+def test_how_often_a_name_occurs_is_distinguished_from_its_parts(tmp_path: Path, kernel: str, run: Run) -> None:
     (tmp_path / "router.py").write_text("def db_for_write(model):\n    return model\n")
     (tmp_path / "use.py").write_text("from router import db_for_write\n\nvalue = db_for_write(1)\n")
     for number in range(12):
@@ -204,9 +204,9 @@ def test_how_often_a_name_occurs_is_told_apart_from_its_parts(tmp_path: Path, ke
         assert "the name is in 2 places" in answers.render_search(engine.search("db_for_write", limit=1), 2000).text
 
 
-def test_one_was_taken_back(repository: Path, git_in: Callable[..., str]) -> None:
+def test_one_was_reverted(repository: Path, git_in: Callable[..., str]) -> None:
     (repository / "src/cookies.py").write_text("def parse_cookie(header):\n    return {}\n")
     git_in(repository, "commit", "-qam", "Parse less")
     git_in(repository, "revert", "--no-edit", "HEAD")
     with Engine.open(repository) as engine:
-        assert "; 1 was taken back and 0 had to be mended" in engine.brief(repository / "src/cookies.py").text
+        assert "; 1 was reverted and 0 fixed later" in engine.brief(repository / "src/cookies.py").text

@@ -173,7 +173,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
         convert_model2vec(source, tmp_path / "models")
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "blocked").write_text("")
     with pytest.raises(ModelError, match="cannot be written"):
         convert_model2vec(folder(tmp_path / "potion"), tmp_path / "blocked" / "models")

@@ -25,7 +25,7 @@ def test_the_default_is_the_built_in_table(tmp_path: Path) -> None:
     assert select_model(Settings(), tmp_path).path == Path(BUILTIN_FILE)
 
 
-def test_a_missing_built_in_table_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_built_in_table_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "BUILTIN_FILE", tmp_path / "builtin.table")
     model = select_model(Settings(), tmp_path)
     assert model.table is None and model.digest == UNAVAILABLE

@@ -143,7 +143,7 @@ def test_the_content_of_a_model_names_it_and_not_its_place(tmp_path: Path) -> No
     assert len({plain, digest(FOLDER, tokens=99), digest(FOLDER, pooling="cls"), digest(FOLDER, document_prefix="d: ")}) == 4
 
 
-def test_a_model_that_is_not_here_is_told_with_the_command_that_gets_it(
+def test_a_model_that_is_not_here_is_reported_with_the_command_that_gets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -159,7 +159,7 @@ def test_a_model_that_is_not_here_is_told_with_the_command_that_gets_it(
     assert engine.status()["model"]["problem"]
 
 
-def test_files_that_are_no_model_are_told_of(tmp_path: Path) -> None:
+def test_files_that_are_no_model_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "model.onnx").write_bytes(b"no model at all")

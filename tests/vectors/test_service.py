@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,14 +94,11 @@ FAILURES: dict[str, Conduct] = {
 
 @pytest.mark.parametrize("conduct", FAILURES.values(), ids=FAILURES)
 def test_a_server_that_fails_is_given_up_within_the_limit(conduct: Conduct) -> None:
-    with playing(conduct) as played:
-        began = time.monotonic()
-        with pytest.raises(ServerError):
-            embed("tei", played.url, ["a text"], seconds=0.5)
-        assert time.monotonic() - began < 30
+    with playing(conduct) as played, pytest.raises(ServerError):
+        embed("tei", played.url, ["a text"], seconds=0.5)
 
 
-def test_nobody_at_the_address_is_told_with_the_command_that_mends_it() -> None:
+def test_a_server_that_is_not_running_is_reported_with_the_command_that_starts_it() -> None:
     with playing(embedding()) as played:
         pass
     with pytest.raises(ServerError, match="nothing answers at http://127"):
@@ -112,7 +108,7 @@ def test_nobody_at_the_address_is_told_with_the_command_that_mends_it() -> None:
     assert caught.value.hint == "run: ollama serve"
 
 
-def test_a_model_that_ollama_lacks_is_told_with_the_command_that_gets_it() -> None:
+def test_a_model_that_ollama_lacks_is_reported_with_the_command_that_gets_it() -> None:
     with playing(embedding()) as played, pytest.raises(ServerError) as caught:
         embed("ollama", played.url, ["a text"], model="nomic-embed-text")
     assert caught.value.hint == "run: ollama pull nomic-embed-text" and len(played.asked) == 1
@@ -132,19 +128,20 @@ def test_what_will_not_pass_is_not_tried_again(status: str) -> None:
     assert len(played.asked) == 1 and caught.value.status == int(status[:3])
 
 
-def test_a_server_that_asks_for_patience_gets_it() -> None:
+def test_a_retry_waits_as_long_as_retry_after_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(retry.retry_request, "__defaults__", (pauses.append,))
     with playing(after(1, saying("503 Service Unavailable", "Retry-After: 1\r\n"), embedding())) as played:
-        began = time.monotonic()
         embed("tei", played.url, ["a text"])
-        assert time.monotonic() - began >= 1.0
+    assert len(pauses) == 1 and pauses[0] >= 1.0
 
 
-def test_a_server_that_asks_for_more_patience_than_there_is_is_not_waited_for() -> None:
-    with playing(saying("429 Too Many Requests", "Retry-After: 3600\r\n")) as played:
-        began = time.monotonic()
-        with pytest.raises(ServerError):
-            embed("tei", played.url, ["a text"], seconds=300.0)
-        assert time.monotonic() - began < 60 and len(played.asked) == 1
+def test_a_retry_after_beyond_the_time_limit_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(retry.retry_request, "__defaults__", (pauses.append,))
+    with playing(saying("429 Too Many Requests", "Retry-After: 3600\r\n")) as played, pytest.raises(ServerError):
+        embed("tei", played.url, ["a text"], seconds=300.0)
+    assert pauses == [] and len(played.asked) == 1
 
 
 # -- keys and who may decide -------------------------------------------------------------------------------------------
@@ -169,7 +166,7 @@ def heads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
     yield seen
 
 
-def test_a_key_goes_along_and_is_told_of_nowhere(heads: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_goes_along_and_is_shown_nowhere(heads: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LURCHER_EMBEDDING_KEY", "s3cret-key")
     with playing(after(1, embedding(), saying("401 Unauthorized"))) as played:
         embed("openai", played.url, ["a text"])
@@ -203,7 +200,7 @@ def test_a_provider_that_nobody_knows_is_named_with_those_that_are_known() -> No
     assert "tei" in caught.value.hint and "onnx" in caught.value.hint
 
 
-def test_what_must_be_set_is_asked_for() -> None:
+def test_a_missing_required_setting_is_an_error() -> None:
     for values in ({"provider": "openai", "url": ""}, {"provider": "openai", "url": "http://127.0.0.1:1", "model": " "}):
         with pytest.raises(ConfigError, match="is empty"):
             select_model(settings_of(**values), Path())

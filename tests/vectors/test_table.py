@@ -27,7 +27,7 @@ def packed(**options: Any) -> bytes:
     return b"".join(pack_table(*arguments(TERMS, **options)))
 
 
-def test_terms_are_found_however_many_are_asked_for() -> None:
+def test_terms_are_found_however_many_are_requested() -> None:
     table = table_of(TERMS)
     order = sorted(TERMS, key=str.encode)
     asked = [*TERMS, "absent", "redirec", "redirects"]
@@ -226,7 +226,7 @@ def test_no_file_a_folder_and_a_forbidden_one_are_errors(tmp_path: Path) -> None
             Table.open(path)
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
     terms, rows, own, _, grams, meta = arguments(["a", "b"])
     broken = rows.copy()
     broken[0, 0] = np.nan

@@ -270,7 +270,7 @@ def test_an_index_without_a_table_gets_its_vectors_without_parsing(
 
 
 @pytest.mark.parametrize("change", [{"document_prefix": "passage: "}, {"model": "another"}, {"tokens": 64}])
-def test_another_model_or_prefix_embeds_anew_and_parses_nothing(
+def test_another_model_or_prefix_embeds_again_and_parses_nothing(
     root: Path, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with indexed(root) as (_, played):
@@ -284,7 +284,7 @@ def test_another_model_or_prefix_embeds_anew_and_parses_nothing(
         assert engine.search(QUESTION).hits[0].path == "src/cookies.py"
 
 
-def test_a_prefix_of_questions_embeds_nothing_anew(root: Path) -> None:
+def test_a_prefix_of_questions_embeds_nothing_again(root: Path) -> None:
     with indexed(root) as (_, played):
         played.asked.clear()
         assert engine_at(root, played.url, query_prefix="query: ").search(QUESTION).degraded == ()
@@ -499,7 +499,7 @@ def test_vectors_of_another_model_of_the_same_size_are_not_put_beside_each_other
     assert "the server has the model another now, and the vectors are of subjects" in note["reason"]
 
 
-def test_damaged_vectors_are_made_anew_and_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_vectors_are_rebuilt_and_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with indexed(root) as (_, played):
         forbid_parsing(monkeypatch)
         path = next((root / ".lurcher").glob("*.vectors"))
@@ -515,7 +515,7 @@ def test_damaged_vectors_are_made_anew_and_nothing_else(root: Path, monkeypatch:
         assert engine_at(root, played.url).search(QUESTION).degraded == ()
 
 
-def test_indexing_mends_damaged_vectors(root: Path) -> None:
+def test_indexing_repairs_damaged_vectors(root: Path) -> None:
     with indexed(root) as (_, played):
         path = next((root / ".lurcher").glob("*.vectors"))
         data = bytearray(path.read_bytes())

@@ -32,7 +32,7 @@ def load(root: Path | str | None, flags: Mapping[str, Any] | None = None, enviro
         if data is None and environ.get("LURCHER_CONFIG"):
             raise ConfigError(f"LURCHER_CONFIG names {user}, which does not exist", "create it, or unset the variable")
         name = os.path.split(user)[1]
-        name = user if name in (PROJECT_FILE, PYPROJECT) else name  # the origin tells a user's file from a project's
+        name = user if name in (PROJECT_FILE, PYPROJECT) else name  # the origin distinguishes a user's file from a project's
         settings = settings if data is None else apply(settings, _flatten(parse_toml(data, name), name), name)
     if root is not None:
         settings, refused = _apply_project(settings, root)
@@ -112,7 +112,7 @@ _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 
 
 def _convert(value: str, kind: type) -> Any:
-    """Text of a flag or variable as a value of `kind`, unchanged if it is none."""
+    """Text of a flag or variable as a value of `kind`, unchanged if it is not one."""
     try:
         if kind is bool:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[value.lower()]
@@ -188,7 +188,7 @@ def _apply_project(settings: Settings, root: Path | str) -> tuple[Settings, list
 
 
 def _read_pyproject(root: Path | str) -> dict[str, Any]:
-    # The file belongs to other tools: where it cannot be read, it says nothing about us. Parsing TOML costs milliseconds
+    # The file belongs to other tools: if it cannot be read, it is ignored. Parsing TOML costs milliseconds
     # on every query, and most such files have no table for us.
     try:
         data = read_file(os.path.join(root, PYPROJECT))

@@ -2,7 +2,7 @@
 
 Error messages, `lurcher config show` and docs/reference.md are made from these declarations. A setting is what a user has a
 reason to change, or a constant of a published pipeline that `--ranking classic`, `--fusion linear` and the rerankers follow.
-All other numbers are constants beside the formula that uses them. Who removes or renames a setting adds a line to `removed`.
+All other numbers are constants beside the formula that uses them. If you remove or rename a setting, add a line to `removed`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IndexSettings:
     chunk_chars: int = setting(1500, "Characters a chunk aims at.", low=200, high=20_000)
     max_file_bytes: int = setting(1_000_000, "Larger files are left out and counted.", low=1, high=100_000_000)
     follow_symlinks: bool = setting(False, "Follow links that stay inside the root.")
-    submodules: bool = setting(True, "Search submodules and other repositories inside of a work tree as part of it.")
+    submodules: bool = setting(True, "Search submodules and other repositories inside a work tree as part of it.")
     secrets: bool = setting(
         False, "Also files that look like secrets: `.env`, private keys, `.netrc` and others. A project's file cannot set it."
     )
@@ -68,15 +68,15 @@ class SearchSettings:
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
     mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
     ranking: str = setting(
-        "default", "Which ranking orders the hits; others may be installed.", choices=("default", "classic"), stage="ranking"
+        "default", "Which ranking orders the hits; plugins may add others.", choices=("default", "classic"), stage="ranking"
     )
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
     patience: int = setting(
-        64, "With a budget: after this many hits that do not fit, no smaller one is looked for; in servers 4.", low=1, high=64
+        64, "With a budget: stop after this many hits that do not fit; in servers 4.", low=1, high=64
     )
-    lanes: str = setting("", "Further lanes that are installed, each with its weight, such as `freshness=0.3`.")
+    lanes: str = setting("", "Installed plugin lanes to use, each with its weight, such as `todo=0.3`.")
     rerank: str = setting("none", "Rerankers to use when the query names none, such as `cross` or `outcome llm`.")
 
 
@@ -97,7 +97,7 @@ class DenseSettings:
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server. A server's key is read
+    """Models that embed text, instead of the term table: here (`onnx`) or on a server. A server's key is read
     from the environment variable `LURCHER_EMBEDDING_KEY`."""
 
     provider: str = setting(
@@ -112,12 +112,12 @@ class EmbeddingSettings:
         "auto", "`onnx`: how tokens become one vector; `auto`: as the model's own files say, else `mean`.",
         choices=("auto", "mean", "cls", "last"),
     )  # fmt: skip
-    tokens: int = setting(256, "Tokens of a text that are read, at most; also by a sparse model.", low=16, high=32_768)
+    tokens: int = setting(256, "Tokens of a text that are read at most; also for a sparse model.", low=16, high=32_768)
     seconds: float = setting(
-        60.0, "How long one batch may take while indexing, all retries included; also of a sparse model.", low=0.05, high=3600
+        60.0, "How long one batch may take while indexing, with all retries; also for a sparse model.", low=0.05, high=3600
     )
     query_seconds: float = setting(
-        5.0, "How long a query may wait for its vector; also for that of a sparse model.", low=0.05, high=3600
+        5.0, "How long a query may wait for its vector; also for a sparse model.", low=0.05, high=3600
     )
     refresh_units: int = setting(
         200, "Up to this many new units are embedded before answering, more are left to `lurcher index`; -1: always all.",
@@ -185,7 +185,7 @@ class HistorySettings:
         10.0, "How long a query may wait while new commits are read; the newest 500 always are.", low=0, high=3600
     )
     ranking: str = setting("default", "Which ranking orders commits: `default`, `classic`, or one that is installed.")
-    candidates: int = setting(50, "Commits that go on to rerankers and to `--mmr`.", low=1, high=10_000)
+    candidates: int = setting(50, "Commits that rerankers and `--mmr` get.", low=1, high=10_000)
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class JudgeSettings:
     protocol: str = setting("ollama", "What the server speaks.", choices=("ollama", "openai"))
     seconds: float = setting(10.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
     top: int = setting(30, "How many of the first hits it scores.", low=1, high=200)
-    chars: int = setting(500, "Characters that it sees of each.", low=50, high=20_000)
+    chars: int = setting(500, "Characters of each hit that it gets.", low=50, high=20_000)
 
 
 @dataclass(frozen=True)
@@ -267,16 +267,16 @@ class StoreSettings:
 
     url: str = setting("", "Where it is, such as `qdrant://host:6333` or `postgres://host/name`; empty: the local index.")
     project: str = setting(
-        "", "The project in it, or several, by commas; empty: owner and name of the git remote, else the folder's name."
+        "", "The project in it, or several, separated by commas; empty: as the git remote, else the folder."
     )
     fallback: str = setting(
         "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
     )
     rrf: str = setting(
-        "60", "How candidate lists are fused: the constant of 1/(constant + rank), or as the store's engine has it.",
+        "60", "How candidate lists are fused: the constant of 1/(constant + rank), or `engine`: as the store does.",
         choices=("engine", "60"),
     )  # fmt: skip
-    seconds: float = setting(10.0, "How long one request to it may take, all retries included.", low=0.05, high=3600)
+    seconds: float = setting(10.0, "How long one request to it may take, with all retries.", low=0.05, high=3600)
 
 
 @dataclass(frozen=True)

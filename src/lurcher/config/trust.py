@@ -1,7 +1,7 @@
 """What a repository's own settings may decide, and what only the user may decide.
 
 Whoever clones a repository has not read its `lurcher.toml`. Such a file may say how its code is chunked, ranked and shown. It
-may not have text sent anywhere, start processes, run code of other packages or of its own, write elsewhere, or take much more
+may not have text sent anywhere, start processes, run code of other packages or its own, write elsewhere, or take much more
 time and memory than the defaults do. `TABLE` has a rule for every setting; a project cannot set what is not in it.
 """
 
@@ -114,7 +114,7 @@ def _is_loopback(host: str) -> bool:
 _ANY = Rule()
 _UNKNOWN = Rule("is the user's to decide")
 _SENT = Rule("decides where text is sent")
-_MODEL = Rule("decides which model is loaded or asked, and how")
+_MODEL = Rule("decides which model is loaded or called, and how")
 _SHARED = Rule("decides how a store that others share is used")
 _SERVED = Rule("decides who may reach the server and what it does")
 _LONG = "decides how much time and memory is taken"
@@ -129,7 +129,7 @@ def _each(section: str, names: str, rule: Rule = _ANY) -> dict[str, Rule]:
 
 
 TABLE: dict[str, Rule] = {
-    # Where the index is: only inside of the project, which is checked where its root is known.
+    # Where the index is: only inside the project, which is checked where its root is known.
     **_each("index", "dir chunk_chars follow_symlinks submodules"),
     "index.secrets": Rule("brings files back that look like secrets"),
     "index.broad": Rule("allows a whole disk to be indexed"),

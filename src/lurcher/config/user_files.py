@@ -73,7 +73,7 @@ def write_setting(key: str, value: str, environ: Mapping[str, str] | None = None
     if not isinstance(table, dict):
         raise ConfigError(f"{path.name}: '{section}' is not a section", "sections: " + ", ".join(sections()))
     table[name] = value
-    # TOML has many ways to write a table: the edit counts only if the new text says exactly what was meant.
+    # TOML has many ways to write a table: the edit is kept only if the new text parses to exactly the wanted values.
     try:
         as_meant = parse_toml(after, path.name) == wanted
     except ConfigError:

@@ -112,7 +112,7 @@ class DocumentsCorpus:
         """Who answers, and what it is asked: documents that are notes have tags and dates, none has authors or outcomes."""
         for option, parameter in _COMMIT_FILTERS.items():
             if getattr(request, option):
-                raise UsageError(Template("{*} is not for {*}", parameter, self._name), "only history can be asked with it")
+                raise UsageError(Template("{*} is not for {*}", parameter, self._name), "only history has it")
         dated = any(getattr(request, option) for option in _NOTE_FILTERS)
         return self._notes if dated else self._code, replace(request, sources=None, libraries=(), views=None)
 
@@ -165,7 +165,7 @@ class DocumentsProject(RootIndex):
                 lock.release()
             return ()
         except IndexLocked:
-            reason = f"{self.name} is being gathered by another process"
+            reason = f"{self.name} is being read by another process"
         except Exception as error:  # whatever a package does wrong must not cost the answer
             reason = f"the source {self.name} failed: {type(error).__name__}: {error}"
         if not self._read_stamp():

@@ -25,7 +25,7 @@ from lurcher.sources.roles import EXAMPLE, TEST
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import HOTFIXED, REVERTED, Definition
 
-_SHARES = {"taken back": 0.35, "mended": 0.3, "changed lately": 0.45, "people": 0.3, "dependents": 0.5, "documents": 1.0}
+_SHARES = {"reverted": 0.35, "fixed later": 0.3, "changed lately": 0.45, "people": 0.3, "dependents": 0.5, "documents": 1.0}
 """For each section, the share of the remaining budget that it may use."""
 _MAX_COMMITS = 40
 _DOCUMENTS = frozenset({"markdown", "restructuredtext", "asciidoc", "text", "org"})
@@ -75,8 +75,8 @@ def write_brief(
     inward = import_graph_around(snapshot, file).importers(snapshot.bare_path(file), 1)
     tests = [link for link in inward if _role(snapshot, file, link.path) & TEST]
     written = {
-        "taken back": [_commit_line(history, change, outcomes[change.commit]) for change in reverted],
-        "mended": [_commit_line(history, change, outcomes[change.commit]) for change in hotfixed],
+        "reverted": [_commit_line(history, change, outcomes[change.commit]) for change in reverted],
+        "fixed later": [_commit_line(history, change, outcomes[change.commit]) for change in hotfixed],
         "changed lately": [_commit_line(history, change, None) for change in changes[:_MAX_COMMITS]],
         "people": _people(history, changes),
         "dependents": [_dependent(link.path, link.line, link.names, link in tests) for link in inward],
@@ -114,10 +114,10 @@ def _figures(
         return f"no commit that is indexed changed it; {imported}"
     newest, oldest = (iso_date(int(history.committed[changes[place].commit]))[:10] for place in (0, -1))
     density = f"{100 * (reverted + hotfixed) / len(changes):.0f} %"
-    taken = f"{reverted:,} {'was' if reverted == 1 else 'were'} taken back"
+    undone = f"{reverted:,} {'was' if reverted == 1 else 'were'} reverted"
     return (
-        f"{format_count(len(changes), 'commit')} changed it from {oldest} to {newest}; {taken} and "
-        f"{hotfixed:,} had to be mended ({density}); {imported}"
+        f"{format_count(len(changes), 'commit')} changed it from {oldest} to {newest}; {undone} and "
+        f"{hotfixed:,} fixed later ({density}); {imported}"
     )
 
 
@@ -128,7 +128,7 @@ def _commit_line(history: HistorySnapshot, change: FileChange, outcome: Outcome 
     kinds = () if outcome is None else (REVERTED,) if outcome.verdict == REVERTED else (FIXED,)
     for entry in outcome.evidence if outcome is not None else ():
         if entry.kind in kinds:
-            verb = "taken back" if entry.kind == REVERTED else "mended"
+            verb = "reverted" if entry.kind == REVERTED else "fixed"
             line += f"\n  {verb} by {entry.sha[:10]} {iso_date(entry.date)[:10]} {entry.author}"
             line += f": {entry.note}" if entry.note else ""
             break
@@ -150,8 +150,8 @@ def _people(history: HistorySnapshot, changes: Sequence[FileChange]) -> list[str
 
 
 def _dependent(path: str, line: int, names: tuple[str, ...], test: bool) -> str:
-    taken = f" takes {', '.join(names[:6])}{', …' if len(names) > 6 else ''}" if names else ""
-    return printable(f"- {path}:{line}{taken}{' (test)' if test else ''}")
+    imported = f" imports {', '.join(names[:6])}{', …' if len(names) > 6 else ''}" if names else ""
+    return printable(f"- {path}:{line}{imported}{' (test)' if test else ''}")
 
 
 def _role(snapshot: Snapshot, file: int, path: str) -> int:

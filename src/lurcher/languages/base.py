@@ -167,7 +167,7 @@ class Language:
     aliases: tuple[str, ...] = ()
     """Other names that a user may say."""
     also: tuple[str, ...] = ()
-    """Languages that a user means too who says this one's name: the interfaces of its modules."""
+    """Further languages that a filter by this one's name includes: the interfaces of its modules."""
     interpreters: tuple[str, ...] = ()
     """Programs that a first line `#!…` names."""
     grammar: tuple[str, str] | None = None

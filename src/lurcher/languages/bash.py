@@ -18,8 +18,8 @@ _LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
 
 
 def _prepare(text: bytes) -> bytes:
-    """A letter for each byte of a wider character: the grammar's scanner asks the C library for the class of any code point as
-    if it were a byte, which crashes now and then."""
+    """A letter for each byte of a wider character: the grammar's scanner passes any code point to functions of the C library
+    that take a byte, which crashes now and then."""
     return text.translate(_LETTERS)
 
 

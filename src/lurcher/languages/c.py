@@ -8,7 +8,7 @@ Resolution: beside the file, then along include paths. Headers of compilers and 
 even if it has one of that name.
 
 The paths are those of `compile_commands.json` where there is one. Else they are inferred: any folder under which the written
-path exists may be one, the likelier if it lies above the file or bears a customary name.
+path exists may be one, more likely if it is above the file or has a customary name.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ _UNLIKELY = 0.7
 _COMMANDS = ("compile_commands.json", "build/compile_commands.json")
 _MOST_TIES = 4
 _MOST_CANDIDATES = 300
-"""With more headers of one name, nearness says nothing."""
+"""With more headers of one name, distance is not used."""
 
 
 class CResolver:

@@ -1,6 +1,6 @@
 """Vue and Svelte: markup around scripts, which are JavaScript or TypeScript.
 
-What a component defines and imports is what its scripts do, on the lines on which they stand. Imports are resolved as those of
+A component has the definitions and imports of its scripts, on the lines of the file. Imports are resolved as those of
 any other script; `./Button.vue` is a file of the tree.
 """
 
@@ -20,7 +20,7 @@ _MOST = 20
 
 
 def scripts_in(text: bytes) -> list[tuple[int, int, str]]:
-    """Start, end and language of each script, in order; those in comments are none."""
+    """Start, end and language of each script, in order; those in comments do not count."""
     found: list[tuple[int, int, str]] = []
     position = 0
     while len(found) < _MOST and (opening := _OPENING.search(text, position)) is not None:

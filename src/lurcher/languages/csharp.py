@@ -155,7 +155,7 @@ class CsharpResolver:
         return answer
 
     def _type(self, path: str, spec: str) -> tuple[Target, ...]:
-        """A type, perhaps inside of another; an alias may also stand for a namespace."""
+        """A type, perhaps inside another; an alias may also stand for a namespace."""
         name = spec
         while name:
             if name in self._types:

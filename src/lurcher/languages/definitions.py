@@ -131,7 +131,7 @@ def extract(
 
 
 def _found(kind: str, captures: Captures, rules: DefinitionRules, text: bytes, wrappers: dict[int, Range]) -> Found | None:
-    """Read one match; nothing but byte positions is taken from the tree."""
+    """Read one match; only byte positions are taken from the tree."""
     node = captures["def"][0]
     names = captures.get("name")
     name = names[0] if names else node.child_by_field_name("name")
@@ -179,7 +179,7 @@ class _Placement:
         self._seen: set[tuple[int, int, str]] = set()
         self._result: list[Definition] = []
         self._equation: tuple[int, str, str, str] | None = None
-        """What tells the previous definition's further equations from other definitions."""
+        """What distinguishes further equations of the previous definition from other definitions."""
 
     def definitions(self) -> tuple[Definition, ...]:
         return tuple(sorted(self._result, key=lambda entry: (entry.start_byte, -entry.end_byte, entry.name)))
@@ -323,12 +323,12 @@ def _disjoint(ranges: list[Range]) -> list[Range]:
 
 _LONGEST_SIGNATURE = 200
 _READ = 4 * _LONGEST_SIGNATURE
-"""Bytes looked at: enough for a line of four-byte characters."""
+"""Bytes that are read: enough for a line of four-byte characters."""
 _OPENING = {ord("("): ord(")"), ord("["): ord("]")}
 
 
 def signature(text: bytes, start: int, end: int, comments: list[tuple[int, int]], ends_at_brace: bool) -> str:
-    """The text of [start, end) on one line, without the comments in it, at most to its first brace if so asked."""
+    """The text of [start, end) on one line, without the comments in it, optionally only up to its first brace."""
     if comments:
         pieces = []
         position = start

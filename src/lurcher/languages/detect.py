@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 HEAD = 16_384
-"""Bytes of a file that tell its language: a header's licence and its list of includes may be long, and C++ that is read as C
-is misread all the way through."""
+"""Bytes of a file that are read to detect its language: a header's licence and list of includes may be long, and C++ that is
+taken for C is misread from beginning to end."""
 
 
 class Entry(NamedTuple):
@@ -60,7 +60,7 @@ def load_language(name: str) -> Language:
 
 
 def detect(path: str, head: bytes) -> str:
-    """The language of the file at `path`, whose first bytes are `head`; "text" when nothing tells."""
+    """The language of the file at `path`, whose first bytes are `head`; "text" if it is unknown."""
     filename = path[path.rfind("/") + 1 :]
     found = _BY_FILENAME.get(filename)
     if found is not None:
@@ -89,7 +89,7 @@ def resolve(name: str) -> str | None:
 
 
 def ecosystem_of(language: str) -> str:
-    """Where a language's imports are looked up; none leads from one ecosystem to another. Empty for other languages."""
+    """The ecosystem in which a language's imports are resolved, and which they never leave; empty for other languages."""
     known = LANGUAGES.get(language)
     return "" if known is None else known.ecosystem
 

@@ -185,7 +185,7 @@ def _definitions(patterns: Patterns) -> DefinitionRules:
 
 _NAMED = frozenset({"import_specifier", "export_specifier"})
 _PROMISE = frozenset({"then", "catch", "finally"})
-"""What is asked of `import(…)` itself, not of the module."""
+"""Properties of `import(…)` itself, not of the module."""
 
 
 def _read_imports(nodes: list[Node], text: bytes, root: Node) -> list[Import]:

@@ -56,7 +56,7 @@ class TreeSitterReader:
 class KernelReader:
     language: Any
     patterns: Any
-    """Those of the specification, then those of imports where both are asked for together."""
+    """The patterns of the specification, then those of imports if both are wanted."""
     imports: Any
     """Those of imports alone; nothing for languages without any."""
     choices: dict[int, tuple[str, frozenset[bytes]]]
@@ -102,7 +102,7 @@ class Grammar:
         return text if prepare is None else prepare(text)
 
     def parsed(self, text: bytes) -> tuple[Node, Reader] | None:
-        """The root of a text's tree, and who made it; None where the kernel gives up.
+        """The root of a text's tree, and which parser made it; None if the kernel gives up.
 
         Without a kernel this may take for ever: see isolated.py.
         """
@@ -125,12 +125,12 @@ def definition_rules(language: str) -> DefinitionRules:
 
 @cache
 def grammar_of(language: str) -> Grammar | None:
-    """The grammar of a language; None where there is none to load, or it has other nodes than we know."""
+    """The grammar of a language; None if it cannot be loaded, or has unknown node types."""
     entry = LANGUAGES.get(language)
     if entry is None or entry.grammar is None:
         return None
     module, function = entry.grammar
-    installed(module)  # as it is now, whatever comes later
+    installed(module)  # a copy, so that later changes do not matter
     try:
         capsule = load_capsule(module, function)
     except (ImportError, AttributeError):
@@ -138,7 +138,7 @@ def grammar_of(language: str) -> Grammar | None:
     rules = definition_rules(language)
     for_kernel = None if native() is None else kernel_rules(rules)
     kernel = _kernel_reader(language, capsule)
-    # tree-sitter takes its time to make a query: it is asked only where the kernel cannot serve.
+    # compiling a query with tree-sitter is slow, so that is done only if the kernel cannot be used.
     if kernel is None and tree_sitter_reader(language, capsule) is None:
         return None
     return Grammar(language, capsule, rules, for_kernel, kernel)
@@ -183,7 +183,7 @@ def _kernel_reader(language: str, capsule: object) -> KernelReader | None:
 
 
 def used(language: str) -> Used | None:
-    """The grammar that reads files of a language in this process; None where there is none for it at all."""
+    """The grammar that reads files of a language in this process; None if there is none."""
     known = LANGUAGES.get(language)
     if known is None or known.grammar is None:
         return None

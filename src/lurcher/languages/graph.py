@@ -1,4 +1,4 @@
-"""The import graph of a tree: who imports whom, both ways, over several hops.
+"""The import graph of a tree: which file imports which, in both directions, over several hops.
 
 An import of a package means all its files. Such targets are kept once, as a group that importers point to: a namespace of
 hundreds of files that hundreds import is hundreds of entries, not their product.

@@ -71,7 +71,7 @@ def _block(captures: Captures) -> Iterator[tuple[str, Captures]]:
 
 
 def _value(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    """A file of values has nothing but attributes."""
+    """A file of values has only attributes."""
     attribute = captures["def"][0]
     name = child(attribute, "identifier")
     if name is not None and _is_outermost(attribute):

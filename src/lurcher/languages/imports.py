@@ -25,9 +25,9 @@ Find = Callable[["Node", Windows | None], "list[Node]"]
 """The nodes of a tree that look like imports, in some windows or in all of it."""
 
 _GAP = 400
-"""Bytes between keywords that are asked for in one go."""
+"""Keywords at most this many bytes apart share one query."""
 _WINDOWS = 48
-"""Places asked singly: each costs a look at all the siblings before it. With more, the whole tree is asked once."""
+"""Up to this many places are queried one by one, each visiting all siblings before it. With more, the tree is queried once."""
 _MOST = 20_000
 """Imports kept of one file; real ones have a few hundred at most."""
 
@@ -54,7 +54,7 @@ def query_of(language: str) -> str:
 def imports_of(root: Node, text: bytes, language: str, find: Find | None = None) -> tuple[Import, ...]:
     """What the file imports, in order of appearance; nothing for languages without rules.
 
-    `find` asks the tree; without it, that is one of tree-sitter's.
+    `find` queries the tree; without it, the tree is one of tree-sitter's.
     """
     rules = import_rules(language)
     if rules is None:

@@ -1,7 +1,7 @@
 """Which grammars an index was made with, and whether there are newer ones now: files of their languages are read again then.
 
 The manifest keeps of each language the package of its grammar, its version, and size and time of the package's first file. Each
-time an index is opened, one `stat` of that file tells that nothing has changed, without loading anything. What a newer grammar
+time an index is opened, one `stat` of that file shows that nothing has changed, without loading anything. What a newer grammar
 made is never replaced by what an older one, or none, would make: programs with different grammars may use one index.
 
 What is installed is read once per process, as grammars are loaded once per process.
@@ -34,7 +34,7 @@ class Used(NamedTuple):
 
 @cache
 def installed(module: str) -> tuple[str, int, int] | None:
-    """The folder that a grammar's package lies in, and size and time of its first file; None where there is none."""
+    """The folder of a grammar's package, and size and time of its first file; None if there is none."""
     for folder in sys.path:
         try:
             status = os.stat(f"{folder or '.'}/{module}/__init__.py")
@@ -86,7 +86,7 @@ def _is_about(name: str, module: str) -> bool:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Versions in their order, as far as numbers tell."""
+    """A sort key for versions, by their numbers."""
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 

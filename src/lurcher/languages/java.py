@@ -25,7 +25,7 @@ _LANGUAGES = ("java", "kotlin", "scala")
 _UNREAD = 0.5
 _MOST_UNREAD = 8
 _Asked = tuple[str, tuple[str, ...], tuple[str, ...]]
-"""What is imported, the names that are taken, and the packages around."""
+"""What is imported, the imported names, and the enclosing packages."""
 
 
 class JvmResolver:
@@ -52,10 +52,10 @@ class JvmResolver:
             if path.endswith((".scala", ".sc")):
                 self._scopes[path] = tuple(dict.fromkeys(_outwards(scopes)))
         self._beginnings: dict[str, str] = {}
-        """What `_beginning` said: most of what is asked for is external, and asked for again."""
+        """Results of `_beginning`: most imports are external and occur many times."""
         self._packages: dict[str, tuple[Target, ...]] = {}
         self._near = False
-        """Whether the answer that is being made depends on the folder of who asks."""
+        """Whether the current result depends on the folder of the importer."""
         self._answers: dict[tuple[str, _Asked], tuple[Target, ...]] = {}
         self._anywhere: dict[_Asked, tuple[Target, ...]] = {}
         """Answers that are the same for all folders."""

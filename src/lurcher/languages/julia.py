@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _DEEPEST = 20
 _AROUND = ("where_expression", "typed_expression", "binary_expression", "parametrized_type_expression")
-"""What may stand around a name: `f(x)::Int where T`, `Circle{T} <: Shape`."""
+"""What may surround a name: `f(x)::Int where T`, `Circle{T} <: Shape`."""
 
 
 def _head(node: Node | None) -> Node | None:
-    """What is left of a signature or the head of a type without what may stand around it: a name or a call."""
+    """What is left of a signature or the head of a type without what surrounds it: a name or a call."""
     for _ in range(_DEEPEST):
         if node is None or node.type not in _AROUND:
             return node
@@ -82,7 +82,7 @@ def _function(kind: str) -> MatchReader:
 
 
 def _assignment(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    """`f(x) = …` wherever it stands, `name = …` in a module."""
+    """`f(x) = …` anywhere, `name = …` in a module."""
     node = captures["def"][0]
     left, outer = node.named_child(0), node.parent
     if left is None or outer is None:

@@ -59,7 +59,7 @@ _TYPE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def _refine(found: Found, text: bytes) -> Found | None:
-    """Reduce `List<T>?` to List, tell enums and constants by their modifiers, end signatures where bodies begin."""
+    """Reduce `List<T>?` to List, recognise enums and constants by their modifiers, end signatures where bodies begin."""
     if found.owner:
         match = _TYPE_NAME.search(found.owner)
         found.owner = match.group() if match else ""
@@ -117,7 +117,7 @@ def _read_imports(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
 
 
 _KEYWORDS = frozenset({"class", "interface", "object", "fun"})
-"""What stands loose before a name where the grammar could not make a declaration of it."""
+"""Loose tokens before a name, where the grammar did not find a declaration."""
 
 
 def _declared(root: Node, text: bytes) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class _Options:
 
     base: str | None = None
     paths: list[tuple[str, str, list[str]]] = field(default_factory=list)
-    """What stands before and after the star, and the patterns to put it into; longest prefix first."""
+    """What is before and after the star, and the patterns to insert it into; longest prefix first."""
     exact: dict[str, list[str]] = field(default_factory=dict)
 
     def empty(self) -> bool:
@@ -42,7 +42,7 @@ class Configurations:
         self._nearest: dict[str, _Options] = {}
 
     def places(self, folder: str, spec: str) -> list[str]:
-        """Paths without suffix at which `spec` may lie, in order of preference."""
+        """Paths without suffix at which `spec` may be, in order of preference."""
         if not self._by_folder:
             return []
         options = self._for(folder)
@@ -195,7 +195,7 @@ class Packages:
         return self._main[folder]
 
     def _entry(self, home: str, inside: str) -> tuple[str, float] | None:
-        """The file behind a package's name, or behind a path inside of it."""
+        """The file behind a package's name, or behind a path inside it."""
         exports = self._settings[home].get("exports")
         if exports is not None:
             entry = self._first(home, _exported(exports, f"./{inside}" if inside else "."))
@@ -262,7 +262,7 @@ class Packages:
         return ()
 
     def _listed(self, folder: str, home: str, name: str) -> float:
-        """Certain if the importer is inside of the package, or a package around it depends on that, or shares its workspace."""
+        """Certain if the importer is inside the package, or a package around it depends on that, or shares its workspace."""
         if self._workspace or not home or folder == home or folder.startswith(f"{home}/"):
             return 1.0
         for around in self._around(folder):

@@ -111,7 +111,7 @@ def kept(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def flat(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Nodes with those that lie in an error among them: a mistake in one place does not hide what follows it."""
+    """Nodes, including those inside an error: a mistake in one place does not hide what follows it."""
     for node in nodes:
         if node.type == "ERROR":
             yield from node.children

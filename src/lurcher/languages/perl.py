@@ -3,9 +3,9 @@
 Definitions: packages, subroutines, classes and methods, `our` variables, `use constant`, the attributes of Moose and Moo. A
 package without a block reaches to the next one. POD counts as a comment.
 
-Imports: `use` and `require` of a module, `use parent` and `use base`; pragmas are none.
+Imports: `use` and `require` of a module, `use parent` and `use base`, but not pragmas.
 
-Resolution: `A::B` is a file `A/B.pm`, wherever its folder lies; the nearest of several.
+Resolution: `A::B` is a file `A/B.pm` in any folder; the nearest of several.
 """
 
 from __future__ import annotations

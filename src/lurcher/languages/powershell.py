@@ -36,7 +36,7 @@ def _named(kind: str, *types: str) -> MatchReader:
 
 
 def _assigned(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    """`$name = …`: the variable lies at the bottom of a chain of expressions."""
+    """`$name = …`: the variable is at the bottom of a chain of expressions."""
     node: Node | None = captures["value"][0].named_child(0)
     for _ in range(_DEEPEST):
         if node is None:

@@ -204,12 +204,12 @@ _RANKED = (".py", ".pyx", ".pyw", ".pyi", ".pxd")
 """Suffixes of modules; of several with one name the first counts."""
 
 _CERTAIN, _OTHER_PROJECT, _ABOVE, _FAR = 1.0, 0.9, 0.7, 0.5
-"""Confidence by where the root lies: on the path of the file, another project's, any folder above, anywhere."""
+"""Confidence by where the root is: on the path of the file, another project's, any folder above, anywhere."""
 _MOST_FAR = 4
 
 
 class _Place(NamedTuple):
-    """Where a module lies: its path without suffix, how sure that is, its file if it has one, and the answer for itself."""
+    """Where a module is: its path without suffix, the confidence, its file if it has one, and the result for itself."""
 
     path: str
     sure: float
@@ -284,7 +284,7 @@ class PythonResolver:
         return _Place(path, sure, file, package, (Target(file, sure),) if file is not None else ())
 
     def _names(self, place: _Place, names: tuple[str, ...]) -> tuple[Target, ...]:
-        """Where each name that is taken out of a package comes from."""
+        """Where each name that is imported from a package is defined."""
         file, sure = place.file, place.sure
         leads: dict[str, list[str]] = {}
         bound = self._bindings(file) if file is not None else frozenset()
@@ -357,7 +357,7 @@ class PythonResolver:
         return _FAR_RANK, -shared(f"{root}/_", f"{folder}/_")
 
     def _top_level(self) -> dict[str, list[str]]:
-        """Names that can begin an absolute import to the folders they lie in: those that are not packages."""
+        """Names that can begin an absolute import, with the folders they are in: those that are not packages."""
         self._spaces: set[str] = set()
         for stem in self._modules:
             above = folder_of(stem)

@@ -1,8 +1,8 @@
-"""Patterns of nodes, as tree-sitter's queries write them, put into the form in which the kernel looks for them.
+"""Compiles tree-sitter query patterns into the form that the kernel matches.
 
 Of that language this is what the specifications use: `(type field: (type) @name !field "text" (_) [a b] x? . x .)`, and
 `(#any-of? @name "text" …)`. A choice becomes several patterns with one number, and so does what may be missing. Whatever else a
-query says is a ValueError: tree-sitter itself is asked then.
+query says is a ValueError: tree-sitter itself is used then.
 """
 
 from __future__ import annotations

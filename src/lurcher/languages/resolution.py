@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import configparser
 
 Read = Callable[[str], "str | None"]
-"""The text of a configuration file by its path in the tree; None where there is none."""
+"""The text of a configuration file by its path in the tree; None if there is none."""
 File = tuple[str, str, tuple[Import, ...]]
 """Path with slashes relative to the root, language, imports."""
 
@@ -169,7 +169,7 @@ def joined(folder: str, path: str) -> str | None:
 
 
 def at(value: Any, *keys: str) -> Any:
-    """A value deep inside of nested objects; None where the way is blocked."""
+    """A value inside nested objects; None if a key is missing on the way."""
     for key in keys:
         if not isinstance(value, dict):
             return None
@@ -188,7 +188,7 @@ NEAREST = 0.8
 """Confidence in the one that is nearer than all others."""
 _MOST_TIES = 8
 _MOST_CANDIDATES = 300
-"""With more files of one name, nearness says nothing."""
+"""With more files of one name, distance is not used."""
 
 
 def shared(first: str, second: str) -> int:

@@ -4,13 +4,13 @@ Definitions: impl blocks are containers, attributes belong to the item that foll
 
 Imports: `mod x;`, `use a::{b, c::d}` (one import per leaf), `extern crate`.
 
-Paths are written relative to the file's own module: `super::x` inside of an inline module becomes `self::x`.
+Paths are written relative to the file's own module: `super::x` inside an inline module becomes `self::x`.
 
 Resolution: modules as files, crates of the tree by name. `Cargo.toml` has the crates, their root files, and the names they
 give their dependencies.
 
 A path leads to the file of the deepest module on it; what is left of the path is an item in there. Modules are found by
-where their files lie, as the compiler does, and need not be declared where we can see it: macros often hide that.
+where their files are, as by the compiler, even without a visible declaration, because macros often hide it.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class _Crate:
 
 
 def _read_crates(tree: Tree) -> dict[str, _Crate]:
-    """Folder to the crate that lies in it."""
+    """Folder to the crate in it."""
     found: dict[str, _Crate] = {}
     for path in tree.configurations("Cargo.toml"):
         settings = tree.toml(path)
@@ -368,7 +368,7 @@ class RustResolver:
         return next((path for path in (f"{place}.rs", f"{place}/mod.rs") if path in self._files), None)
 
     def _by_attribute(self, path: str, spec: str) -> str | None:
-        """`#[path]` counts from the file's folder, inside of an inline module from the folder of that."""
+        """`#[path]` counts from the file's folder, inside an inline module from the folder of that module."""
         for folder in (folder_of(path), self._folder(path)):
             place = joined(folder, spec)
             if place is not None and place in self._files:
@@ -376,7 +376,7 @@ class RustResolver:
         return None
 
     def _folder(self, file: str) -> str:
-        """Where a file's modules lie."""
+        """The folder of a file's modules."""
         folder = folder_of(file)
         name = file[len(folder) + 1 :] if folder else file
         if name == "mod.rs" or file in self._out_of_place or self._is_root(file, folder, name):
@@ -397,7 +397,7 @@ class RustResolver:
         return self._owner(folder_of(folder) if name == "mod.rs" else folder)
 
     def _owner(self, folder: str) -> str | None:
-        """The file whose modules lie in a folder."""
+        """The file whose modules are in a folder."""
         above = f"{folder}/" if folder else ""
         own = (f"{above}mod.rs", f"{folder}.rs", f"{above}lib.rs", f"{above}main.rs")
         found = next((path for path in own if path in self._files), None)

@@ -131,7 +131,7 @@ def _read_imports(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
 
 
 def _imports(node: Node, text: bytes) -> list[Import]:
-    """`import a.b, c.d._` has its paths one after the other, in which only dots and commas tell parts apart."""
+    """`import a.b, c.d._` has its paths one after the other, which only dots and commas separate."""
     line = line_of(node)
     found: list[Import] = []
     path: list[str] = []

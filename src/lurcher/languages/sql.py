@@ -13,7 +13,7 @@ from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, La
 from lurcher.languages.nodes import child, extent
 
 _MOST_CHARACTERS = 200_000
-"""Bytes of a definition in which its end is looked for."""
+"""Bytes of a definition that are searched for its end."""
 
 
 def _created(kind: str, *bodies: str) -> MatchReader:

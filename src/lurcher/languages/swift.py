@@ -1,6 +1,6 @@
 """Swift.
 
-Definitions: one node type stands for class, struct, enum, actor and extension; the keyword tells them apart.
+Definitions: one node type is used for class, struct, enum, actor and extension; the keyword distinguishes them.
 
 Imports: `import Module`, `import struct Module.Name`.
 

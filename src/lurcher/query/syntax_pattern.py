@@ -1,6 +1,6 @@
 """Syntax patterns: code with metavariables (`$X`, `$$$ARGS`), matched by ast-grep.
 
-`looks_like_pattern` tells a pattern from a question that contains a `$`, such as a report about a shell variable.
+`looks_like_pattern` distinguishes a pattern from a question that contains a `$`, such as a report about a shell variable.
 `parse_pattern` parses a pattern in one language and returns what the lane needs to match it, or the first flaw.
 
 A `$` is not part of a name in most languages, so ast-grep replaces it by another character (the language's sigil) before it
@@ -60,7 +60,7 @@ _WRAPPERS = {
 }
 """Code to put before and after a pattern that is not a whole file: an expression, a statement, a member of a class."""
 
-# What tells a pattern from prose. A pattern is code around metavariables: it has brackets, an assignment, a semicolon or a
+# How a pattern differs from prose: it is code around metavariables, with brackets, an assignment, a semicolon or a
 # block, and its words stand alone except for keywords. Several words in a row, or a bracket after a space, are prose. And at
 # least one variable must not be a well-known one of the shell.
 

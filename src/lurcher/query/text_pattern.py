@@ -25,7 +25,7 @@ _CASE_FOLDS = ((b"s", "\u017f".encode()), (b"k", "\u212a".encode()))
 """Letters that equal ASCII letters regardless of case: the long s and the kelvin sign."""
 _CLASSES = frozenset("dDsSwWpPbBAzZQECG")
 _REPEATS = pattern(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
-"""Repetition operators; a brace that is none is a literal."""
+"""Repetition operators; any other brace is a literal."""
 Span = tuple[int, int]
 
 

@@ -157,7 +157,7 @@ class Chosen:
 
 
 def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
-    """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
+    """The sources to search. With `all`, those that have every filter of the query; a source that is named must have them."""
     named = ("code",) if sources is None else as_tuple(sources)
     for source in named:
         if source not in KNOWN:
@@ -165,7 +165,7 @@ def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
     if not named:
         raise UsageError("no source was given", f"name one of {', '.join(KNOWN)}")
     if LIBRARIES in named and len(set(named)) > 1:
-        raise UsageError("libraries are asked by themselves", "leave the other sources out, or ask twice")
+        raise UsageError("libraries cannot be searched with other sources", "leave the others out, or search twice")
     if filters.get("libraries") and LIBRARIES not in named:
         raise UsageError(Template("{library} is for {in=libraries}"), "leave one of them out")
     found = named[:1] if LIBRARIES in named else tuple(source for source in SOURCES if source in named or ALL in named)
@@ -177,11 +177,11 @@ def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
         parameter = Template(f"{{{_PARAMETERS.get(name, name)}}}")
         if ALL not in named:
             message = Template("{*} is not for {*}", parameter, unable[0])
-            raise UsageError(message, f"only {' and '.join(_KNOWN_TO[name])} can be asked with it")
+            raise UsageError(message, f"only {' and '.join(_KNOWN_TO[name])} have it")
         found = tuple(source for source in found if source not in unable)
         notes += (Degraded(unable[0], Template("{*} left out: not known to {*}", " and ".join(unable), parameter), ""),)
     if not found:
-        raise UsageError("no source knows all of these filters", "leave one of them out")
+        raise UsageError("no source has all of these filters", "leave one of them out")
     return Chosen(found, notes)
 
 
@@ -196,7 +196,7 @@ def installed_source(sources: Sequence[str] | None) -> str | None:
     if not installed("sources", unknown[0]):
         return None
     if len(named) > 1:
-        raise UsageError(f"{unknown[0]} is asked by itself", "leave the other sources out, or ask twice")
+        raise UsageError(f"{unknown[0]} cannot be searched with other sources", "leave the others out, or search twice")
     return unknown[0]
 
 

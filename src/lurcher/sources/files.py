@@ -29,10 +29,10 @@ INTERNAL_FOLDERS = frozenset({".git", ".lurcher"})
 class FilesSettings:
     """Which files of a tree are candidates.
 
-    `skip_folders` are skipped wherever they are: nobody keeps source there, even when it is tracked.
+    `skip_folders` are skipped wherever they are: they hold no sources, even when they are tracked.
     `skip_untracked_folders` are names that also serve for real source (`build`, `vendor`, `target`). What a repository
-    tracks there is kept, and so is what lies untracked beside it; a folder of that name that holds nothing tracked, or
-    that lies outside of git, is skipped. `coverage`, `env`, `bin` and `lib` are in neither list: without git they are
+    tracks there is kept, and so are untracked files beside it; a folder of that name that holds nothing tracked, or
+    that is outside of git, is skipped. `coverage`, `env`, `bin` and `lib` are in neither list: without git they are
     real packages too often. A `.lurcherignore` line such as `!build/` brings any of them back, except `.git` and
     `.lurcher`.
 
@@ -41,7 +41,7 @@ class FilesSettings:
 
     Files that look like secrets are left out unless `secrets` are wanted: see `secrets.py`.
 
-    With `submodules`, the repositories inside of a work tree are part of it, each with its own ignore rules.
+    With `submodules`, the repositories inside a work tree are part of it, each with its own ignore rules.
     """
 
     max_file_bytes: int = 1_000_000
@@ -70,11 +70,11 @@ class Listing:
     method: str = "git"
     """How the files were found: git, walk, or a glance at those that were known."""
     started_ns: int = 0
-    """Our clock before the first look; what changed later may have been missed."""
+    """The time before the first `stat`; later changes may have been missed."""
     signature: TreeSignature | None = None
-    """What has to stay as it is for the same files to be listed again; None where that cannot be told."""
+    """A signature of everything the listing depends on; None if there is none."""
     nested: tuple[str, ...] = ()
-    """The repositories inside of the tree whose files are in the listing."""
+    """The repositories inside the tree whose files are in the listing."""
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """For each reason in `skipped` a few of the paths."""
 
@@ -94,7 +94,7 @@ DRAWING_EXTENSIONS = frozenset({"svg", "SVG", "drawio", "excalidraw"})
 MAP_EXTENSIONS = frozenset({"map"})
 SHRINKABLE_EXTENSIONS = frozenset({"js", "mjs", "cjs", "css"})
 LISTED_EXTENSIONS = BINARY_EXTENSIONS | DRAWING_EXTENSIONS | MAP_EXTENSIONS | SHRINKABLE_EXTENSIONS
-"""One look-up tells that most names need no closer look."""
+"""One look-up rules out most names."""
 _SHRUNK = (".min.", "-min.", ".bundle.", ".chunk.")
 LOCK_FILES = frozenset(
     {
@@ -123,7 +123,7 @@ def name_reason(name: str, extension: str) -> str | None:
     return None
 
 def circumstances(root: Root, settings: FilesSettings) -> str:
-    """A digest of what decides about a listing besides the tree: settings, environment, and what the user may read."""
+    """A digest of what a listing depends on besides the tree: settings, environment, and what the user may read."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     decisive = repr((root.git, settings, user, command.config_environment()))
     return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Turns candidate paths into entries: every rule that git itself does not apply, one cheap look per path."""
+"""Turns candidate paths into entries: applies every rule that git itself does not, with one cheap check per path."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Sieve:
         self.folders: dict[str, Mark] = {}
         """The folders in which a new file would be listed."""
         self.unscanned: list[str] = []
-        """Those of them that nobody has looked into yet."""
+        """Those of them that have not been listed yet."""
         self.watched: dict[str, Mark] = {}
         """Files left out for what they are now, and not for what they are called."""
         self.barred_names = frozenset(settings.skip_folders)
@@ -54,7 +54,7 @@ class Sieve:
         self.reasons: dict[str, str | None] = {"": None}
         self.stacks: dict[str, ignore.Stack] = {}
         self.wanted: dict[str, bool] = {"": False}
-        """Folders that a `.lurcherignore` asks for by name, and what is below them."""
+        """Folders that a `.lurcherignore` includes by name, and what is below them."""
         self._record("", mark_of(self.base, follow=False))
 
     def count(self, reason: str, path: str) -> None:
@@ -83,7 +83,7 @@ class Sieve:
                 reason = self._ruled(path, folder, name, extension, reason, ignored)
             elif reason is None and (extension in listed or name in locks):
                 reason = name_reason(name, extension)
-            # Whatever asks for it, git and a `.lurcherignore` included: a repository does not decide about secrets.
+            # Neither git nor a `.lurcherignore` can include it: a repository does not decide about secrets.
             if reason is None and (extension in suspect or name.startswith(DOTENV)) and self._secret(path):
                 reason = REASON
             if reason is not None:
@@ -117,7 +117,7 @@ class Sieve:
         return self.reasons[unknown[0] if unknown else folder]
 
     def forget(self, folder: str) -> None:
-        """Take back that new files would be listed in a folder."""
+        """Drop a folder from the list of folders in which new files would be listed."""
         self.folders.pop(folder, None)
 
     def _folder_reason(self, path: str, tracked: bool) -> str | None:

@@ -103,7 +103,7 @@ def test_units_fields_and_columns(tmp_path: Path) -> None:
     assert history.lengths("subject")[0][newest] == len("cache the gethttpresponse get http response result".split())
 
 
-def test_vectors_point_at_what_was_asked_for(repo: Repo, tmp_path: Path) -> None:
+def test_vectors_point_at_what_was_requested(repo: Repo, tmp_path: Path) -> None:
     made = open_history(repo.top, tmp_path / "i", batch=4)
     history = made.view(silent, seconds=None).history
     table = made.model.table
@@ -447,7 +447,7 @@ def damage(path: Path, share: float) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.97, 1.0])
 @pytest.mark.parametrize("what", ["manifest", "*.segment"])
-def test_damage_is_noticed_and_mended(repo: Repo, tmp_path: Path, what: str, share: float) -> None:
+def test_damage_is_noticed_and_repaired(repo: Repo, tmp_path: Path, what: str, share: float) -> None:
     build_index(repo.top, tmp_path / "i")
     damage(max((tmp_path / "i/history").glob(what)), share)
     made = open_history(repo.top, tmp_path / "i")

@@ -33,7 +33,7 @@ def test_without_an_index_nothing_is_added_or_made(repo: Repo) -> None:
     assert not (repo.top / ".lurcher/history").exists()
 
 
-def test_with_one_outcomes_and_related_commits_are_told(repo: Repo) -> None:
+def test_with_one_outcomes_and_related_commits_are_reported(repo: Repo) -> None:
     with Engine.open(repo.top) as engine:
         engine.index(history=True)
         fix, first = engine.explain("src/cart.py").writers

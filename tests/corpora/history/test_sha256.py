@@ -34,7 +34,7 @@ def test_commits_to_look_through_are_read(repo: Repo) -> None:
         assert None in {entry.sha for entry in engine.explain(repo.top / "cart.py").writers}
 
 
-def test_a_commit_that_was_taken_back_is_known(repo: Repo) -> None:
+def test_a_commit_that_was_reverted_is_known(repo: Repo) -> None:
     repo.commit("Add a cart", {"cart.py": CART})
     bad = repo.commit("Space out the cart", {"cart.py": SPACED})
     back = repo.commit(f'Revert "Space out the cart"\n\nThis reverts commit {bad}.', {"cart.py": CART})

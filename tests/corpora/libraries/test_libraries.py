@@ -74,7 +74,7 @@ def test_libraries_answer_only_where_they_are_asked(engine: Engine) -> None:
         answer = engine.search("build_tree", sources=sources)
         assert [hit.path for hit in answer.hits] == ["main.py"], sources
         assert "library" not in answer.hits[0].to_dict()
-    with pytest.raises(UsageError, match="by themselves"):
+    with pytest.raises(UsageError, match="with other sources"):
         engine.search("build_tree", sources=["code", "libraries"])
     with pytest.raises(UsageError, match="--library is for"):
         engine.search("build_tree", sources=["all"], libraries=["treelib"])
@@ -102,7 +102,7 @@ def test_what_has_no_index_is_an_error_that_says_how_to_make_it(engine: Engine) 
     assert raised.value.hint == "run: lurcher index --library treelib"
 
 
-def test_another_version_is_told_of_and_indexed_anew(engine: Engine, project: Path, site: Path) -> None:
+def test_another_version_is_reported_and_indexed_again(engine: Engine, project: Path, site: Path) -> None:
     engine.index_library("treelib")
     upgrade(site, "2.0.0")
     answer = engine.search("build a syntax tree", sources=["libraries"])
@@ -185,7 +185,7 @@ def test_an_index_that_came_with_the_repository_is_not_believed(engine: Engine, 
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbage"])
-def test_a_damaged_index_is_told_of_and_made_again(engine: Engine, project: Path, damage: str) -> None:
+def test_a_damaged_index_is_reported_and_rebuilt(engine: Engine, project: Path, damage: str) -> None:
     engine.index_library("treelib")
     engine.index_library("maillib")
     manifest = next(project.glob(".lurcher/libraries/python_treelib-*/manifest"))
@@ -197,7 +197,7 @@ def test_a_damaged_index_is_told_of_and_made_again(engine: Engine, project: Path
     assert not engine.search("tree", sources=["libraries"]).degraded
 
 
-def test_damage_inside_is_mended_on_the_way(engine: Engine, project: Path) -> None:
+def test_damage_inside_is_repaired_on_the_way(engine: Engine, project: Path) -> None:
     engine.index_library("treelib")
     segment = next(project.glob(".lurcher/libraries/python_treelib-*/*.segment"))
     data = bytearray(segment.read_bytes())

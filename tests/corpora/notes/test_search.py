@@ -140,7 +140,7 @@ def test_lines_of_files_with_carriage_returns(engine: Engine, vault: Path) -> No
     assert lines[hit.start_line - 1] == b"## Part\r" and b"flamingo" in lines[hit.end_line - 1]
 
 
-def test_broken_front_matter_is_survived_and_told(engine: Engine) -> None:
+def test_broken_front_matter_is_survived_and_reported(engine: Engine) -> None:
     hit = next(hit for hit in engine.notes("warden of odd pages").hits if hit.path == "Broken.md")
     assert hit.note is not None and hit.note["front_matter_problem"].startswith("line 3")
     assert hit.note["title"] == "Broken"

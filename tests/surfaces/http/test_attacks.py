@@ -9,6 +9,7 @@ import select
 import socket
 import threading
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +211,7 @@ def test_too_many_questions_at_once_are_turned_away(shared: Path, monkeypatch: p
     assert (busy.json()["error"]["code"], busy.headers["retry-after"]) == ("busy", "1")
 
 
-def test_a_question_that_nobody_waits_for_is_not_worked_on(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_whose_client_has_left_is_not_run(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
     from lurcher.surfaces.http.endpoints import ENDPOINTS
@@ -306,24 +307,23 @@ def test_slow_clients_are_let_go(shared: Path) -> None:
             stuffed.sendall(
                 b"GET /api/symbol?name=x HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 500000\r\n\r\nx" % served.port
             )
-            began = time.monotonic()
+            dripping.settimeout(None)  # a server that never closes it runs into the time limit of the tests
 
             def drip() -> None:
-                for number in range(1000):
+                for number in count():
                     try:
                         dripping.sendall(b"X-Header-%d: x\r\n" % number)
                     except OSError:
                         return
                     time.sleep(0.1)
 
-            dripper = threading.Thread(target=drip)
+            dripper = threading.Thread(target=drip, daemon=True)
             dripper.start()
             assert silent.recv(10) == b""
             with pytest.raises(OSError):
                 while dripping.recv(100):
                     pass
                 raise ConnectionResetError
-            assert time.monotonic() - began < 50
             dripper.join(60)
             import httpx
 
@@ -531,7 +531,7 @@ def test_what_a_repository_says_is_only_ever_data(tmp_path: Path) -> None:
         assert client.get("/api/file", params={"path": name}).json()["text"].startswith("# <script>")
 
 
-def test_nothing_of_the_server_is_told_when_it_fails(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_reveals_nothing_about_the_server(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Engine, **options: Any) -> Any:
         raise RuntimeError("/secret/place")
 
@@ -559,7 +559,7 @@ def test_a_missing_extra_names_the_command(shared: Path) -> None:
     assert "pip install 'lurcher[web]'" in done.stderr
 
 
-def test_a_port_that_is_taken_is_told(shared: Path) -> None:
+def test_a_port_in_use_is_reported(shared: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = run_lurcher("serve", shared, "--port", str(taken.getsockname()[1]))
     assert result.status == 2

@@ -100,7 +100,7 @@ def test_a_tree_that_is_far_behind_is_brought_up_to_date_beside_the_answers(cold
         assert asked(served, q="zebra_7").json()["hits"][0]["path"] == "src/more_7.py"
 
 
-def test_nobody_waits_for_an_answer_once_the_server_ends(cold: Path) -> None:
+def test_waiting_clients_are_released_when_the_server_ends(cold: Path) -> None:
     """What takes long is given up, with an answer that says so and nothing printed."""
     before = (
         "import threading, lurcher.surfaces.http.endpoints as endpoints\n"

@@ -16,7 +16,7 @@ from lurcher.surfaces.http.replies import Busy, Hub
 from tests.surfaces.http.conftest import serving, until
 
 
-def test_a_change_of_the_tree_is_told(repository: Path) -> None:
+def test_a_change_of_the_tree_is_reported(repository: Path) -> None:
     """Over a real connection: that of tests waits for a response to end."""
     found: list[tuple[str, Any]] = []
     with (
@@ -81,7 +81,7 @@ def test_who_listens_too_slowly_misses_progress_only() -> None:
     assert len(seen) < 100
 
 
-def test_progress_is_told_a_few_times_a_second() -> None:
+def test_progress_is_reported_a_few_times_a_second() -> None:
     async def life() -> int:
         hub = Hub()
         hub.bind(asyncio.get_running_loop())

@@ -107,7 +107,7 @@ def test_roots_that_have_nothing_in_common_are_an_error(two: tuple[Path, Path]) 
         assert "none of the client's roots" in talk.error("search", query="x")["message"]
 
 
-def test_roots_that_change_are_asked_for_again(two: tuple[Path, Path]) -> None:
+def test_roots_that_change_are_requested_again(two: tuple[Path, Path]) -> None:
     now = [two[0]]
 
     async def listed(context: Any) -> ListRootsResult:

@@ -33,7 +33,7 @@ def test_nothing_is_counted_where_that_is_switched_off(
     assert len(token_stats.read(tmp_path / "lurcher")) == 1
 
 
-def test_without_the_extra_the_command_to_install_it_is_said(tmp_path: Path) -> None:
+def test_without_the_extra_the_command_to_install_it_is_reported(tmp_path: Path) -> None:
     code = (
         "import sys\nsys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
         "from lurcher.surfaces.cli import main\nsys.exit(main(['mcp']))\n"

@@ -72,7 +72,7 @@ def test_requests_that_do_not_fit_are_answered_with_an_error(wire: Wire) -> None
     _ok(wire)
 
 
-def test_half_a_character_is_mended(wire: Wire) -> None:
+def test_half_a_character_is_repaired(wire: Wire) -> None:
     params = b'{"name": "search", "arguments": {"query": "redirect \\ud800 x"}}'
     wire.send(b'{"jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": ' + params + b"}")
     assert wire.answer(900)["result"]["isError"] is False
@@ -90,7 +90,7 @@ def test_blank_lines_are_nothing(wire: Wire) -> None:
     _ok(wire)
 
 
-def test_no_progress_unless_it_is_asked_for(wire: Wire) -> None:
+def test_no_progress_unless_requested(wire: Wire) -> None:
     before = len(wire.seen)
     assert wire.call("index", rebuild=True)["result"]["isError"] is False
     assert all("method" not in message for message in wire.seen[before:])

@@ -35,10 +35,10 @@ def test_it_answers_while_one_types(show: Open) -> None:
     page.wait_for_selector(".hit")
     assert paths(page)[0] == "src/client.py"
     assert asked(page)["q"] == ["follow redirects"]
-    assert "hits" in page.locator("#said").inner_text()
+    assert "hits" in page.locator("#announcement").inner_text()
 
 
-def test_only_the_last_question_counts(show: Open) -> None:
+def test_letters_typed_in_a_burst_are_one_query(show: Open) -> None:
     page = show("/")
     questions: list[str] = []
     page.on("request", lambda request: questions.append(request.url) if "/api/search" in request.url else None)
@@ -52,14 +52,17 @@ def test_only_the_last_question_counts(show: Open) -> None:
     assert paths(page)[0] == "src/cookies.py"
 
 
-def test_an_overtaken_answer_is_thrown_away(show: Open) -> None:
+def test_the_answer_to_an_older_query_is_discarded(show: Open) -> None:
     page = show("/")
-    page.route(re.compile(r"/api/search\?q=slow"), lambda route: page.wait_for_timeout(600) or route.continue_())
-    page.fill("#q", "slow router")
-    page.wait_for_timeout(150)
+    held: list[Any] = []
+    page.route(re.compile(r"/api/search\?q=slow"), lambda route: held.append(route))
+    with page.expect_request(re.compile(r"/api/search\?q=slow")):
+        page.fill("#q", "slow router")
     page.fill("#q", "parse cookie")
     page.wait_for_selector(".hit")
-    page.wait_for_timeout(900)
+    for route in held:  # the older answer comes after the newer one
+        route.fulfill(json={"hits": []})
+    page.wait_for_timeout(200)
     assert paths(page)[0] == "src/cookies.py"
 
 
@@ -74,37 +77,31 @@ def test_hits_show_code_with_marks_numbers_and_badges(show: Open) -> None:
     assert first.locator(".badge.source").inner_text() == "code"
 
 
-def test_the_first_hit_is_painted_within_300_ms_of_the_last_key(show: Open) -> None:
-    """From the key to the frame after the hits are in the document; the middle one of several.
-
-    On a busy machine 300 ms say nothing: there it may take five times as long as a request and a frame take at that moment.
-    """
+def test_a_new_answer_takes_less_than_200_ms_of_the_page_s_cpu_time(show: Open) -> None:
+    """CPU time of the page's main thread for typing, drawing the hits and the filters; the median of several queries."""
     page = show("/?q=cookies")
     page.wait_for_selector(".hit")
-    page.evaluate(
-        """() => { document.getElementById("q").addEventListener("input", () => { window.pressed = performance.now(); });
-        new MutationObserver(() => { if (!document.querySelector(".hit")) return;
-          requestAnimationFrame(() => setTimeout(() => { window.painted = performance.now(); })); })
-          .observe(document.getElementById("main"), { childList: true }); }"""
-    )
-    taken, idle = [], []
-    for question in ("parse cookie", "retry request", "router dispatch", "idle connection", "evict entries"):
-        page.fill("#q", question[:-1])
-        page.wait_for_timeout(300)
-        idle.append(page.evaluate(
-            """async () => { const began = performance.now(); await (await fetch("/api/status")).text();
-            await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); return performance.now() - began; }"""
-        ))
-        page.keyboard.type(question[-1])
-        page.wait_for_function("() => window.painted > window.pressed")
-        taken.append(page.evaluate("window.painted - window.pressed"))
-    assert sorted(taken)[2] <= max(300, 5 * sorted(idle)[2]), (taken, idle)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def cpu_seconds() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(entry["value"] for entry in metrics if entry["name"] == "TaskDuration")
+
+    taken = []
+    for query in ("parse cookie", "retry request", "router dispatch", "idle connection", "evict entries"):
+        before = cpu_seconds()
+        with page.expect_response(re.compile("/api/facets")):
+            page.fill("#q", query)
+        page.wait_for_selector("#main:not([aria-busy])")
+        taken.append(cpu_seconds() - before)
+    assert 0 < sorted(taken)[2] <= 0.2, taken
 
 
 # -- filters ----------------------------------------------------------------------------------------------------------
 
 
-def test_filters_have_counts_and_can_be_taken_back(show: Open) -> None:
+def test_filters_have_counts_and_can_be_removed(show: Open) -> None:
     page = show("/?q=redirect")
     box = page.locator("input[data-facet=lang][data-value=typescript]")
     box.wait_for()
@@ -268,7 +265,7 @@ def test_imports_are_a_picture_that_keys_move_in(show: Open) -> None:
     page.keyboard.press("ArrowRight")
     there = page.evaluate("document.activeElement.dataset.path")
     assert there != "src/client.py"
-    assert there in page.locator(".told").inner_text()
+    assert there in page.locator(".caption").inner_text()
     before = page.locator(".stage").get_attribute("transform")
     page.get_by_role("button", name="Zoom in").click()
     assert page.locator(".stage").get_attribute("transform") != before
@@ -346,7 +343,7 @@ Engine.refresh = refresh
         page.wait_for_selector("#state[data-kind=fresh]", timeout=60_000)
 
 
-def test_what_the_index_holds_is_told(show: Open) -> None:
+def test_what_the_index_holds_is_reported(show: Open) -> None:
     page = show("/")
     page.locator("#state").click()
     page.get_by_role("cell", name="up to date").wait_for()
@@ -367,19 +364,19 @@ def test_nothing_found_says_what_else_could_be_done(show: Open) -> None:
     ("address", "said"),
     [
         ("/?file=nowhere.py", "not in the index"),
-        ("/?q=(&mode=literal", "That did not work"),
+        ("/?q=(&mode=literal", "The request failed"),
         ("/?q=a&lang=klingon", "klingon"),
         ("/?q=a&mode=loud", "known are: auto"),
     ],
 )
-def test_an_error_is_told_with_what_to_do(show: Open, address: str, said: str) -> None:
+def test_an_error_is_reported_with_what_to_do(show: Open, address: str, said: str) -> None:
     page = show(address)
     page.wait_for_selector("#failure")
     assert said in page.locator("#failure").inner_text()
     assert page.get_by_role("button", name="Try again").is_visible()
 
 
-def test_a_server_that_is_gone_is_told(tmp_path: Path, show: Open) -> None:
+def test_a_server_that_is_gone_is_reported(tmp_path: Path, show: Open) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     write_repository(folder)
@@ -507,13 +504,13 @@ def test_examples_are_of_this_repository(show: Open) -> None:
     assert asked(page)["q"] == [name]
 
 
-def test_files_of_one_name_are_told_apart_in_the_graph(show: Open) -> None:
+def test_files_of_one_name_are_distinguished_in_the_graph(show: Open) -> None:
     page = show("/")
     found = page.evaluate("""async () => {
-      const { labelled } = await import("/static/graph.js");
+      const { uniqueLabels } = await import("/static/graph.js");
       const paths = ["views.py", "a/views.py", "b/views.py", "x/b/views.py", "shop/urls.py", "shop/__init__.py",
         "one/" + "deep/".repeat(12) + "same.py", "two/" + "deep/".repeat(12) + "same.py"];
-      return [...labelled(paths)];
+      return [...uniqueLabels(paths)];
     }""")
     labels = dict(found)
     assert len(set(labels.values())) == len(labels)
@@ -610,4 +607,4 @@ def test_a_long_history_of_one_repository_is_not_needed(show: Open, tmp_path: Pa
         page.get_by_role("link", name="History").click()
         page.wait_for_selector("#failure, #nothing")
         page.goto(own.url + "?file=a.py&line=1")
-        page.get_by_text("Nothing is known of its past.").wait_for()
+        page.get_by_text("No commit is known for this line.").wait_for()

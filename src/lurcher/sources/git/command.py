@@ -83,7 +83,7 @@ def start(top: Path | str, *arguments: str, with_input: bool = False) -> subproc
 
 
 def finish(process: subprocess.Popen[bytes] | None, seconds: float = SECONDS) -> tuple[int, bytes]:
-    """Wait for git; its exit status and output. A status of 128 also stands for a missing git and for a timeout."""
+    """Wait for git; its exit status and output. A status of 128 also means that git is missing or timed out."""
     output = None if process is None else _communicate(process, None, seconds)
     return (128, b"") if process is None or output is None else (process.returncode, output)
 

@@ -54,7 +54,7 @@ def outcome_lines(found: Outcome, painter: Painter) -> list[str]:
         if entry.kind in telling:
             day = datetime.fromtimestamp(max(0, entry.date), timezone.utc).strftime("%Y-%m-%d")
             why = f": {printable(entry.note)}" if entry.note else ""
-            said = {REVERTED: "reverted", FIXED: "mended", PARTLY_REVERTED: "reverted in part"}[entry.kind]
+            said = {REVERTED: "reverted", FIXED: "fixed", PARTLY_REVERTED: "reverted in part"}[entry.kind]
             state = painter.state(said, "problem" if entry.kind == REVERTED else "note")
             out.append(f"{state} by {entry.sha[:SHORT]}, {day}, {printable(entry.author)}{why}")
     return out

@@ -1,6 +1,6 @@
-// Questions to the server. Errors come from the server: a code, one line, and a hint that names controls of this page.
+// Requests to the server. An error has a code, one line, and a hint that names controls of this page.
 
-export class Refused extends Error {
+export class RequestError extends Error {
   constructor(status, error) {
     super(error.message);
     this.status = status;
@@ -25,7 +25,7 @@ export async function get(name, values = {}, signal = undefined) {
     reply = await fetch(`/api/${name}?${query(values)}`, { signal, headers: { accept: "application/json", "lurcher-surface": "page" } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, { code: "offline", message: "The server does not answer.", hint: "Is `lurcher serve` still running?" });
+    throw new RequestError(0, { code: "offline", message: "The server does not answer.", hint: "Is `lurcher serve` still running?" });
   }
   let body = null;
   try {
@@ -34,5 +34,5 @@ export async function get(name, values = {}, signal = undefined) {
     if (error.name === "AbortError") throw error;
   }
   if (reply.ok && body) return body;
-  throw new Refused(reply.status, (body && body.error) || { code: "unknown", message: `The server answered ${reply.status}.` });
+  throw new RequestError(reply.status, (body && body.error) || { code: "unknown", message: `The server answered ${reply.status}.` });
 }

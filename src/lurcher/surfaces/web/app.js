@@ -1,19 +1,19 @@
-// The page: reads the address, asks, shows, and listens to keys.
+// The page: reads the address, sends queries, draws the views, and handles keys.
 import { get } from "./api.js";
 import { byId, counted, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
 import { fileView } from "./file.js";
 import { bestLine, hitList, summary } from "./hits.js";
-import { address, asked, canBeExact, exactly, filtered, inexact, isExact, plain, read, unfiltered } from "./route.js";
+import { address, canBeExact, exactly, filtered, inexact, isExact, plain, read, searchParameters, unfiltered } from "./route.js";
 import { fillProgress, follow, languages, open as openDialog, statusDialog } from "./status.js";
 import { timeline } from "./timeline.js";
 import { whyPanel } from "./why.js";
 
-const PAUSE = 80;
+const TYPING_PAUSE = 80;  // milliseconds without a key before a query is sent
 const LIMIT = 12;
-const AGAIN = 5000;
+const RETRY = 5000;  // milliseconds until a quick answer is asked for again
 const SOURCES = [["", "Code"], ["history", "History"], ["notes", "Notes"], ["all", "All"]];
-const KINDS = { words: "a question in words", name: "a name", pattern: "a regular expression", past: "what was tried, and what became of it", note: "documents and notes" };
+const KINDS = { words: "a question in words", name: "a name", pattern: "a regular expression", past: "commits and their outcomes", note: "documents and notes" };
 
 const [box, main, left, side, dialog] = ["q", "main", "facets", "side", "dialog"].map(byId);
 let state = read();
@@ -25,7 +25,7 @@ let events = null;
 const narrow = matchMedia("(max-width: 78rem)");
 const page = { main, left, side, editor: "", go, replace, openEditor, openSheet, closeSheet };
 
-// -- where we are ------------------------------------------------------------------------------------------------------
+// -- navigation ------------------------------------------------------------------------------------------------------
 
 function go(next) {
   if (address(next) !== location.pathname + location.search) history.pushState(null, "", address(next));
@@ -50,7 +50,7 @@ document.addEventListener("click", (event) => {
   if (next.file) main.focus({ preventScroll: true });
 });
 
-function fresh() {
+function newSignal() {
   running.abort();
   running = new AbortController();
   return running.signal;
@@ -78,27 +78,27 @@ function tabs(counts = {}) {
 }
 
 const SWITCHES = [
-  ["exact", "Exact", "Exact text: find it as it stands", (now) => isExact(now), (now) => (isExact(now) ? inexact(now) : exactly(now, {}))],
+  ["exact", "Exact", "Exact text", (now) => isExact(now), (now) => (isExact(now) ? inexact(now) : exactly(now, {}))],
   ["regex", ".*", "Regular expression", (now) => isExact(now) && !now.fixed, (now) => exactly(now, { fixed: isExact(now) && !now.fixed ? "true" : "" })],
-  ["case", "Aa", "Match upper and lower case", (now) => isExact(now) && now.case === "exact", (now) => exactly(now, { case: isExact(now) && now.case === "exact" ? "" : "exact" })],
+  ["case", "Aa", "Match case", (now) => isExact(now) && now.case === "exact", (now) => exactly(now, { case: isExact(now) && now.case === "exact" ? "" : "exact" })],
   ["word", "ab|", "Whole words", (now) => isExact(now) && Boolean(now.word), (now) => exactly(now, { word: isExact(now) && now.word ? "" : "true" })],
 ];
 
-// Made once, so that the one that was pressed keeps the focus.
+// The buttons are made once, so that the pressed one keeps the focus.
 function switches() {
   const place = byId("switches");
   place.hidden = !canBeExact(state);
   if (!place.firstChild) {
-    put(place, SWITCHES.map(([name, text, title, , flipped]) => h("button", { type: "button", class: "switch", id: `switch-${name}`, title,
-      onclick: () => { const next = flipped({ ...plain(state), q: box.value }); if (next.q.trim()) go(next); else { replace(next); switches(); } } }, h("span", { "aria-hidden": "true" }, text), h("span", { class: "unseen" }, title))));
+    put(place, SWITCHES.map(([name, text, title, , toggled]) => h("button", { type: "button", class: "switch", id: `switch-${name}`, title,
+      onclick: () => { const next = toggled({ ...plain(state), q: box.value }); if (next.q.trim()) go(next); else { replace(next); switches(); } } }, h("span", { "aria-hidden": "true" }, text), h("span", { class: "unseen" }, title))));
   }
   for (const [name, , , pressed] of SWITCHES) byId(`switch-${name}`).setAttribute("aria-pressed", pressed(state));
 }
 
-// -- asking ------------------------------------------------------------------------------------------------------------
+// -- searching ------------------------------------------------------------------------------------------------------------
 
 async function search() {
-  const signal = fresh();
+  const signal = newSignal();
   const mine = state;
   const began = performance.now();
   main.setAttribute("aria-busy", "true");
@@ -108,72 +108,72 @@ async function search() {
     answer = found;
     draw(performance.now() - began);
     performance.mark("lurcher-painted", { detail: mine.q });
-    main.removeAttribute("aria-busy");  // the hits are there; counts may come later
+    main.removeAttribute("aria-busy");  // the hits are drawn; counts may come later
     await facets(mine, signal);
   } catch (error) {
-    if (error.name !== "AbortError" && !signal.aborted) failed(error);
+    if (error.name !== "AbortError" && !signal.aborted) showError(error);
   } finally {
     if (!signal.aborted) main.removeAttribute("aria-busy");
   }
 }
 
-const ask = (mine, signal, more = {}) => get("search", { ...asked(mine), limit: LIMIT, ...more }, signal);
+const ask = (mine, signal, more = {}) => get("search", { ...searchParameters(mine), limit: LIMIT, ...more }, signal);
 
 async function facets(mine, signal) {
   try {
-    const found = await get("facets", asked(mine), signal);
+    const found = await get("facets", searchParameters(mine), signal);
     if (signal.aborted) return;
     const counts = Object.fromEntries(found.sources.map((entry) => [entry.value, entry.count]));
     tabs(counts);
     facetList(left, found, mine, go);
-    if (!answer.hits.length && !isQuick()) nothing(counts);
+    if (!answer.hits.length && !isQuick()) showNothing(counts);
   } catch (error) {
     if (error.name !== "AbortError") put(left);
   }
 }
 
-// -- showing -----------------------------------------------------------------------------------------------------------
+// -- drawing -----------------------------------------------------------------------------------------------------------
 
 function draw(milliseconds) {
   left.setAttribute("aria-label", "Filters");
   side.setAttribute("aria-label", "Why this hit is here");
   const list = h("ol", { class: "hits", id: "hits" }, hitList(answer, state, choose));
-  const said = summary(answer, milliseconds);
+  const text = summary(answer, milliseconds);
   const history = answer.hits.some((hit) => hit.source === "history") ? timeline(answer.hits, (position) => focusHit(position)) : null;
-  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, said), freshness(answer.index)), quick(), notes(), history, list,
-    answer.next ? h("button", { type: "button", class: "further", id: "further", onclick: further }, "More hits") : null);
-  byId("said").textContent = answer.hits.length ? `${said} for ${answer.query}` : `Nothing found for ${answer.query}`;
+  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, text), freshness(answer.index)), quickNotice(), notes(), history, list,
+    answer.next ? h("button", { type: "button", class: "further", id: "more-hits", onclick: loadMore }, "More hits") : null);
+  byId("announcement").textContent = answer.hits.length ? `${text} for ${answer.query}` : `Nothing found for ${answer.query}`;
   chosen = -1;
   if (answer.hits.length) choose(0, false);
-  else { put(side); if (!isQuick()) nothing({}); }
+  else { put(side); if (!isQuick()) showNothing({}); }
   fillProgress();
-  if (isQuick() && (!events || events.readyState !== EventSource.OPEN)) timer = setTimeout(show, AGAIN);
+  if (isQuick() && (!events || events.readyState !== EventSource.OPEN)) timer = setTimeout(show, RETRY);
 }
 
-// An answer from a glimpse of the tree, before there is an index: it is marked as such, and replaced once there is one.
+// An answer from a few files, before there is an index: it is marked as such, and replaced once there is one.
 const isQuick = () => answer.index.generation === 0 && !answer.index.fresh && !answer.index.shared;
 
-function quick() {
+function quickNotice() {
   if (!isQuick()) return null;
-  const said = (answer.degraded || []).find((entry) => entry.stage === "index");
-  return h("section", { class: "quick", id: "quick", "aria-labelledby": "quick-title" }, h("p", null, h("b", { id: "quick-title" }, "A quick answer, while the index is being made."),
-    " ", said ? said.reason.replace(/^[^.]*\. /, "") : "", said ? ". " : "", "The full one takes its place as soon as it is there. "),
-    h("progress", { id: "quick-bar", "aria-label": "How far the index is" }), h("p", { class: "muted small", id: "quick-far" }));
+  const note = (answer.degraded || []).find((entry) => entry.stage === "index");
+  return h("section", { class: "quick", id: "quick", "aria-labelledby": "quick-title" }, h("p", null, h("b", { id: "quick-title" }, "A quick answer, while the index is being built."),
+    " ", note ? note.reason.replace(/^[^.]*\. /, "") : "", note ? ". " : "", "The full answer will replace it. "),
+    h("progress", { id: "quick-bar", "aria-label": "Progress of the index" }), h("p", { class: "muted small", id: "quick-far" }));
 }
 
 function freshness(index) {
   const covered = index.coverage && index.coverage.history;
-  return [index.fresh || index.shared || !index.generation ? null : h("p", { class: "stale" }, `The index is behind: ${number(index.stale_paths)} files changed.`),
+  return [index.fresh || index.shared || !index.generation ? null : h("p", { class: "stale" }, `The index is out of date: ${counted(index.stale_paths, "file")} changed.`),
     index.shared ? h("p", { class: "muted" }, `From a shared index: ${Object.entries(index.shared).map(([name, state]) => `${name}, written ${state.written}`).join("; ")}.`) : null,
-    covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is read so far; asking again reads on.`) : null];
+    covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is indexed so far; searching again indexes more.`) : null];
 }
 
 function notes() {
   const list = (answer.degraded || []).filter((entry) => entry.reason && !(isQuick() && entry.stage === "index"));
-  return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, ` ${entry.hint}`) : null))) : null;
+  return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, `; ${entry.hint}`) : null))) : null;
 }
 
-function nothing(counts) {
+function showNothing(counts) {
   const names = { code: "", history: "history", notes: "notes" };
   const elsewhere = Object.entries(counts).filter(([name, count]) => count && names[name] !== (state.in || ""));
   const old = byId("nothing");
@@ -182,12 +182,12 @@ function nothing(counts) {
     h("ul", null,
       filtered(state) ? h("li", null, h("a", { href: address(unfiltered(state)) }, "Search without the filters")) : null,
       elsewhere.map(([name, count]) => h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: names[name] }) }, `${counted(count, "hit")} in ${name}`))),
-      state.mode ? h("li", null, h("a", { href: address(inexact(state)) }, "Let the question decide how it is read")) : null,
-      h("li", null, "Other words, fewer words, or a part of a name may do better."))));
+      state.mode ? h("li", null, h("a", { href: address(inexact(state)) }, "Search for words and meaning instead")) : null,
+      h("li", null, "Try other words, fewer words, or part of a name."))));
 }
 
-async function further() {
-  const button = byId("further");
+async function loadMore() {
+  const button = byId("more-hits");
   button.disabled = true;
   try {
     const next = await ask(state, running.signal, { cursor: answer.next });
@@ -197,12 +197,12 @@ async function further() {
     byId("hits").append(...items);
     if (answer.next) button.disabled = false;
     else button.remove();
-    byId("said").textContent = `${number(next.hits.length)} more hits`;
+    byId("announcement").textContent = `${number(next.hits.length)} more ${next.hits.length === 1 ? "hit" : "hits"}`;
     focusHit(first);
   } catch (error) {
     if (error.name === "AbortError") return;
     if (error.code === "cursor") search();
-    else failed(error);
+    else showError(error);
   }
 }
 
@@ -223,7 +223,7 @@ function choose(position, opened) {
   }
 }
 
-// Where there is no room for a panel beside the hits it comes up from below.
+// On a narrow screen the panel opens over the hits, from below.
 function openSheet() {
   if (narrow.matches) document.body.classList.add("sheet");
 }
@@ -257,22 +257,22 @@ main.addEventListener("click", (event) => {
 });
 
 async function showFile() {
-  const signal = fresh();
+  const signal = newSignal();
   try {
     await fileView(state, page, signal);
   } catch (error) {
-    if (error.name !== "AbortError" && !signal.aborted) failed(error);
+    if (error.name !== "AbortError" && !signal.aborted) showError(error);
   }
 }
 
 async function start() {
-  const signal = fresh();
+  const signal = newSignal();
   answer = null;
   put(left);
   put(side);
-  const facts = h("section", { class: "about" }, h("h2", null, "This index"), h("p", { class: "muted" }, "Looking …"));
-  put(main, h("section", { class: "start" }, h("h1", null, "Ask this code anything"),
-    h("p", null, "Answers come as you type, from the tree as it is now, each with the reason for its place. Nothing leaves this machine."),
+  const facts = h("section", { class: "about" }, h("h2", null, "This index"), h("p", { class: "muted" }, "Loading …"));
+  put(main, h("section", { class: "start" }, h("h1", null, "Search this code"),
+    h("p", null, "Hits appear as you type, always from the current state of the files, each with the reason for its rank. Nothing leaves this machine."),
     h("ul", { class: "examples", id: "examples" }), keys()), facts);
   examples(signal);
   try {
@@ -280,7 +280,7 @@ async function start() {
     const root = (status.roots || [status])[0];
     put(facts, h("h2", null, root.root.split("/").pop() || "This index"),
       root.exists ? [h("p", null, `${counted(root.files, "file")}, ${counted(root.definitions, "definition")}`, root.history && root.history.exists ? `, ${counted(root.history.commits, "commit")}` : ""), languages(root.languages)]
-        : h("p", null, root.problem || "The index is being made."));
+        : h("p", null, root.problem || "The index is being built."));
   } catch (error) {
     if (error.name !== "AbortError") put(facts, h("h2", null, "This index"), h("p", null, error.message));
   }
@@ -292,24 +292,24 @@ async function examples(signal) {
     const place = byId("examples");
     if (signal.aborted || !place) return;
     put(place, found.examples.map((one) => h("li", null, h("a", { href: address({ ...inexact(plain(state)), q: one.text, in: one.source }) }, one.text), h("span", { class: "muted" }, KINDS[one.what] || ""))));
-  } catch { /* then without: the start page says how the index is */ }
+  } catch { /* the start page works without examples */ }
 }
 
-function failed(error) {
+function showError(error) {
   main.removeAttribute("aria-busy");
   if (error.code === "indexing") {
-    put(main, h("section", { class: "empty", id: "indexing" }, h("h1", null, "The index is being made"), h("p", null, error.message), h("p", { class: "muted" }, "Your question is answered as soon as it is there.")));
+    put(main, h("section", { class: "empty", id: "indexing" }, h("h1", null, "The index is being built"), h("p", null, error.message), h("p", { class: "muted" }, "Your query will be answered as soon as it is ready.")));
     timer = setTimeout(show, 1000);
     return;
   }
-  byId("said").textContent = error.message;
+  byId("announcement").textContent = error.message;
   put(side);
-  put(main, h("section", { class: "empty failure", id: "failure" }, h("h1", null, error.status === 404 ? "Not in the index" : "That did not work"), h("p", null, error.message),
+  put(main, h("section", { class: "empty failure", id: "failure" }, h("h1", null, error.status === 404 ? "Not in the index" : "The request failed"), h("p", null, error.message),
     error.hint ? h("p", { class: "muted" }, error.hint) : null, h("button", { type: "button", class: "quiet", onclick: show }, "Try again")));
 }
 
 function keys() {
-  const rows = [["/", "to the question"], ["↓ ↑", "through the hits"], ["Enter", "open the file"], ["o", "open in the editor"], ["w", "why it is here"], ["g", "imports of the file"], ["Esc", "back"], ["?", "these keys"]];
+  const rows = [["/", "edit the query"], ["↓ ↑", "next or previous hit"], ["Enter", "open the file"], ["o", "open in the editor"], ["w", "why it is here"], ["g", "imports of the file"], ["Esc", "back"], ["?", "show the keys"]];
   return h("dl", { class: "keys" }, rows.map(([key, what]) => h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, what))));
 }
 
@@ -334,7 +334,7 @@ box.addEventListener("input", () => {
     else history.replaceState(null, "", address(next));
     state = next;
     show();
-  }, PAUSE);
+  }, TYPING_PAUSE);
 });
 
 byId("ask").addEventListener("submit", (event) => {
@@ -355,7 +355,7 @@ document.addEventListener("keydown", (event) => {
 
 function handle(key, writing, hit, at) {
   if (key === "Escape") return escape(writing);
-  if (key === "ArrowDown" && (writing || document.activeElement === document.body)) return focusHit(Math.max(0, 0));
+  if (key === "ArrowDown" && (writing || document.activeElement === document.body)) return focusHit(0);
   if (writing) return false;
   if (key === "/") { box.focus(); box.select(); return true; }
   if (key === "?") { help(); return true; }
@@ -386,22 +386,22 @@ function escape(writing) {
 }
 
 function help() {
-  openDialog(dialog, "Keys", keys(), h("p", { class: "muted" }, "Quotes are not needed. A regular expression, a name such as ", h("code", null, "Client.retry"), " or a pattern such as ", h("code", null, "def $NAME($$$)"), " is recognised as one. Every view has an address of its own."));
+  openDialog(dialog, "Keys", keys(), h("p", { class: "muted" }, "A regular expression, a name such as ", h("code", null, "Client.retry"), " or a pattern such as ", h("code", null, "def $NAME($$$)"), " is recognised without quotes. Every view has its own address."));
 }
 
-function flipTheme() {
+function toggleTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  try { localStorage.setItem("lurcher-theme", root.dataset.theme); } catch { /* then only for now */ }
+  try { localStorage.setItem("lurcher-theme", root.dataset.theme); } catch { /* not stored: lasts until the page is closed */ }
 }
 
 byId("help").addEventListener("click", help);
-byId("theme").addEventListener("click", flipTheme);
+byId("theme").addEventListener("click", toggleTheme);
 byId("state").addEventListener("click", () => statusDialog(dialog));
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
-// -- beginning ---------------------------------------------------------------------------------------------------------
+// -- start ---------------------------------------------------------------------------------------------------------
 
 events = follow(() => {
   if (!state.file && !state.q.trim()) start();

@@ -1,4 +1,4 @@
-// Elements made by hand: text is only ever text, whatever a repository has put into it.
+// Builds elements. Content of a repository is only ever inserted as text nodes.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -54,7 +54,7 @@ export function ago(date) {
   const days = (Date.now() - new Date(date).getTime()) / 86400e3;
   if (!Number.isFinite(days)) return "";
   if (days < 1) return "today";
-  if (days < 60) return `${Math.round(days)} d ago`;
+  if (days < 60) return `${counted(Math.floor(days), "day")} ago`;
   return days < 700 ? `${Math.round(days / 30.4)} months ago` : `${Math.round(days / 365)} years ago`;
 }
 

@@ -1,4 +1,4 @@
-// Filters with counts: what each value would leave, given the others.
+// Filters, each value with the number of hits it would leave, given the other filters.
 import { counted, h, number, put } from "./dom.js";
 import { swatch, VERDICTS } from "./hits.js";
 import { filtered, unfiltered } from "./route.js";

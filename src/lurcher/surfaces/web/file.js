@@ -1,4 +1,4 @@
-// One file: its outline, its text with the age of each line, what is known of a line, and code like it.
+// One file: its outline, its text with the age of each line, the commit of the selected line, and similar code.
 import { get } from "./api.js";
 import { ago, byId, counted, day, h, number, put } from "./dom.js";
 import { graphView } from "./graph.js";
@@ -25,7 +25,7 @@ export async function fileView(state, page, signal) {
     const hops = state.hops || 1;
     const found = await get("graph", { path, hops, most: 150 }, signal);
     put(main, head, graphView(found, (other) => page.go({ ...state, file: other, line: 0 })));
-    if (found.nodes.length < 2) main.append(h("p", { class: "empty" }, "Nothing is known to import this file, and it imports nothing of this tree."));
+    if (found.nodes.length < 2) main.append(h("p", { class: "empty" }, "This file imports nothing of this tree, and nothing is known to import it."));
     return;
   }
   const listing = drawText(file, state, page);
@@ -58,7 +58,7 @@ function drawText(file, state, page) {
   let coloured = null;
   const colour = () => coloured || (coloured = lines(text, tokens(text, file.language), marks));
   const rows = [];
-  const element = h("div", { class: "listing", tabindex: "0", role: "region", "aria-label": `Text of ${file.path}; arrow keys choose a line` });
+  const element = h("div", { class: "listing", tabindex: "0", role: "region", "aria-label": `Text of ${file.path}; arrow keys select a line` });
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
@@ -78,7 +78,7 @@ function drawText(file, state, page) {
     element.append(chunk);
     seen.observe(chunk);
   }
-  if (raw.length > shown) element.append(h("p", { class: "muted" }, `… ${number(raw.length - shown)} more lines, for your editor`));
+  if (raw.length > shown) element.append(h("p", { class: "muted" }, `… ${counted(raw.length - shown, "more line")}: open the file in your editor`));
   let current = 0;
   let layers = null;
   const select = (line, reveal) => {
@@ -146,20 +146,20 @@ function aboutLine(file, line, layers, state, page) {
   const { signal } = pending;
   const layer = layers && layers[line];
   const past = h("section", { class: "past" }, h("h3", null, `Line ${line}`));
-  const like = h("section", { class: "like" }, h("h3", null, "Related"), h("p", { class: "muted" }, "Looking …"));
+  const like = h("section", { class: "like" }, h("h3", null, "Related"), h("p", { class: "muted" }, "Loading …"));
   put(side, h("div", { class: "side-head" }, h("h2", null, "About this line"), h("button", { type: "button", class: "icon close", "aria-label": "Close this panel", onclick: page.closeSheet }, "×")), past, like);
   if (layer) past.append(...commitCard(layer));
-  else past.append(h("p", { class: "muted" }, layers ? "Nothing is known of its past." : "Asking git …"));
+  else past.append(h("p", { class: "muted" }, layers ? "No commit is known for this line." : "Loading …"));
   clearTimeout(aboutLine.timer);
   aboutLine.timer = setTimeout(async () => {
-    const asked = [get("related", { path: file.path, line, limit: 6, context: "none" }, signal)];
-    if (layer && layer.sha) asked.push(get("explain", { path: file.path, first: line, last: line, limit: 1 }, signal));
-    const [related, explained] = await Promise.allSettled(asked);
+    const requests = [get("related", { path: file.path, line, limit: 6, context: "none" }, signal)];
+    if (layer && layer.sha) requests.push(get("explain", { path: file.path, first: line, last: line, limit: 1 }, signal));
+    const [related, explained] = await Promise.allSettled(requests);
     if (signal.aborted) return;
     put(like, h("h3", null, "Related"), related.status === "fulfilled" && related.value.hits.length
       ? h("ul", { class: "related" }, related.value.hits.map((hit) => h("li", null, h("a", { href: fileAddress(state, hit.path, bestLine(hit)) },
         h("span", { class: "folder" }, hit.path), `:${bestLine(hit)}`), hit.symbol ? h("code", null, hit.symbol) : null)))
-      : h("p", { class: "muted" }, "Nothing like it."));
+      : h("p", { class: "muted" }, "No similar code found."));
     const found = explained && explained.status === "fulfilled" && explained.value.commits[0];
     if (found) put(past, h("h3", null, `Line ${line}`), ...commitCard({ ...layer, ...found }));
   }, 140);

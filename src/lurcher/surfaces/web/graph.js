@@ -1,5 +1,5 @@
-// Imports as a picture: what a file imports to the left, what depends on it to the right, a column for each hop.
-import { h, number, put, s } from "./dom.js";
+// The import graph: what a file imports at the left, what depends on it at the right, a column for each hop.
+import { counted, h, number, put, s } from "./dom.js";
 
 const BOX = { width: 190, height: 26, gapX: 110, gapY: 9 };
 const NARROW = 190;
@@ -9,7 +9,7 @@ const LETTER = 6.7;
 export function graphView(found, open) {
   const nodes = new Map(found.nodes.map((node) => [node.path, { ...node }]));
   const edges = found.edges.filter((edge) => nodes.has(edge.source) && nodes.has(edge.target));
-  const labels = labelled([...nodes.keys()]);
+  const labels = uniqueLabels([...nodes.keys()]);
   for (const node of nodes.values()) node.label = labels.get(node.path);
   BOX.width = Math.max(NARROW, ...[...nodes.values()].map((node) => LETTER * node.label.length + (node.fan_in > 1 ? 44 : 20)));
   const size = layout(nodes, edges);
@@ -18,9 +18,9 @@ export function graphView(found, open) {
   const picture = s("svg", { class: "picture", role: "group", "aria-label": `Import graph of ${found.path}; arrow keys move between files, Enter opens one`, tabindex: "-1" },
     s("defs", null, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { d: "M0 0 8 4 0 8z" }))),
     stage);
-  const told = h("p", { class: "told", "aria-live": "polite" });
+  const caption = h("p", { class: "caption", "aria-live": "polite" });
   drawEdges(stage, nodes, edges);
-  drawNodes(stage, nodes, edges, found.path, open, told, () => reveal());
+  drawNodes(stage, nodes, edges, found.path, open, caption, () => reveal());
   const apply = () => stage.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
   const box = () => picture.getBoundingClientRect();
   const zoom = (factor, x = box().width / 2, y = box().height / 2) => {
@@ -60,17 +60,17 @@ export function graphView(found, open) {
   return h("section", { class: "graph", "aria-label": "Imports and dependents" },
     h("div", { class: "graph-tools" }, h("span", { class: "muted" }, summary(found)),
       button("Zoom in", "+", () => zoom(1.25)), button("Zoom out", "−", () => zoom(0.8)), button("Fit the picture", "⤢", fit)),
-    picture, told);
+    picture, caption);
 }
 
 function summary(found) {
   const ahead = found.nodes.filter((node) => node.hop < 0).length;
   const behind = found.nodes.filter((node) => node.hop > 0).length;
   const hidden = found.total - found.nodes.length;
-  return `imports ${number(ahead)}, ${number(behind)} depend on it${hidden > 0 ? `; ${number(hidden)} more are not drawn` : ""}`;
+  return `imports ${counted(ahead, "file")}; ${counted(behind, "file")} ${behind === 1 ? "depends" : "depend"} on it${hidden > 0 ? `; ${number(hidden)} more not drawn` : ""}`;
 }
 
-// Columns by hop; within a column, files stand near those they are linked with.
+// Columns by hop; within a column, files are near those they are linked with.
 function layout(nodes, edges) {
   const columns = new Map();
   for (const node of nodes.values()) columns.set(node.hop, [...(columns.get(node.hop) || []), node]);
@@ -113,7 +113,7 @@ function layout(nodes, edges) {
 function drawEdges(stage, nodes, edges) {
   for (const edge of edges) {
     const [from, to] = [nodes.get(edge.source), nodes.get(edge.target)];
-    // An import points to the left; one that runs against the columns, as in a circle, starts and ends lower.
+    // An import points to the left; one in the other direction, as in a cycle, starts and ends lower.
     const back = from.x < to.x;
     const same = from.x === to.x;
     const [x1, y1] = [from.x + (back || same ? BOX.width : 0), from.y + BOX.height / 2 + (back ? 6 : 0)];
@@ -127,7 +127,7 @@ function drawEdges(stage, nodes, edges) {
   }
 }
 
-function drawNodes(stage, nodes, edges, centre, open, told, reveal) {
+function drawNodes(stage, nodes, edges, centre, open, caption, reveal) {
   const list = [...nodes.values()];
   for (const node of list) {
     const side = node.hop < 0 ? "imported" : node.hop > 0 ? "depends on it" : "this file";
@@ -135,7 +135,7 @@ function drawNodes(stage, nodes, edges, centre, open, told, reveal) {
     const fan = node.fan_in > 1 ? ` ${node.fan_in}` : "";
     node.element = s("g", { class: `node${node.test ? " test" : ""}${node.path === centre ? " centre" : ""}`, transform: `translate(${node.x} ${node.y})`, role: "link",
       tabindex: node.path === centre ? "0" : "-1", "aria-label": `${label}${fan}, ${node.path}, ${side}${node.test ? ", a test" : ""}`, data: { path: node.path },
-      onclick: () => open(node.path), onfocus: () => { lit(node, edges, told); reveal(); }, onpointerenter: () => lit(node, edges, told),
+      onclick: () => open(node.path), onfocus: () => { highlightEdges(node, edges, caption); reveal(); }, onpointerenter: () => highlightEdges(node, edges, caption),
       onkeydown: (event) => key(event, node, list, open) },
       s("rect", { width: BOX.width, height: BOX.height, rx: 6 }),
       s("text", { x: 10, y: 17 }, label, fan ? s("tspan", { class: "fan", x: BOX.width - 8, "text-anchor": "end" }, fan) : null));
@@ -143,8 +143,8 @@ function drawNodes(stage, nodes, edges, centre, open, told, reveal) {
   }
 }
 
-// As much of the end of each path as no other file of the picture has; names that say nothing have their folder besides.
-export function labelled(paths) {
+// The shortest end of each path that no other file in the picture has; common names such as index.js include their folder.
+export function uniqueLabels(paths) {
   const ends = (path) => path.split("/").map((_, i, parts) => parts.slice(parts.length - 1 - i).join("/"));
   const counts = new Map();
   for (const path of paths) for (const end of ends(path)) counts.set(end, (counts.get(end) || 0) + 1);
@@ -163,12 +163,12 @@ export function labelled(paths) {
   return found;
 }
 
-function lit(node, edges, told) {
+function highlightEdges(node, edges, caption) {
   for (const edge of edges) edge.element.classList.toggle("lit", edge.source === node.path || edge.target === node.path);
   const mine = edges.filter((edge) => edge.source === node.path || edge.target === node.path).slice(0, 3);
-  put(told, h("b", null, node.path), mine.map((edge) => h("span", null, edge.source === node.path
+  put(caption, h("b", null, node.path), mine.map((edge, i) => h("span", null, i ? ";" : "", edge.source === node.path
     ? ` imports ${edge.names.slice(0, 5).join(", ") || "all"} from ${edge.target} (line ${edge.line})`
-    : ` gives ${edge.names.slice(0, 5).join(", ") || "all"} to ${edge.source}`)));
+    : ` is imported by ${edge.source}${edge.names.length ? ` (${edge.names.slice(0, 5).join(", ")})` : ""}`)));
 }
 
 function key(event, node, list, open) {

@@ -1,4 +1,4 @@
-// Colours for code, by families of languages that write comments and strings alike. Not a parser: good enough to read by.
+// Syntax colours, by families of languages with the same comments and strings. This is not a parser.
 
 const words = (text) => new Set(text.split(" "));
 
@@ -45,7 +45,7 @@ const FAMILY_OF = {
 };
 const PROSE = new Set(["markdown", "restructuredtext", "asciidoc", "org", "text", "html", "xml"]);
 
-// [start, end, kind] of each piece that has a colour, in order.
+// [start, end, kind] of each coloured piece, in order.
 export function tokens(text, language) {
   if (PROSE.has(language)) return prose(text);
   return code(text, FAMILIES[FAMILY_OF[language] || "c"]);
@@ -141,7 +141,7 @@ function prose(text) {
   return found;
 }
 
-// Pieces and marks laid over each other, cut at line ends: for each line a list of [text, class, marked].
+// Coloured pieces and marks combined and cut at line ends: for each line a list of [text, class, marked].
 export function lines(text, pieces, marks) {
   const cuts = new Set([0, text.length]);
   for (const [start, end] of pieces) cuts.add(start).add(end);
@@ -163,7 +163,7 @@ export function lines(text, pieces, marks) {
   return found;
 }
 
-// Where the words that earned a hit its place stand in its text.
+// Where the matching words occur in the text of a hit.
 export function marksOf(text, terms) {
   const parts = [...terms].filter((term) => term.length > 1).sort((a, b) => b.length - a.length).slice(0, 40);
   if (!parts.length) return [];
@@ -171,12 +171,12 @@ export function marksOf(text, terms) {
   const found = [];
   for (const match of text.matchAll(new RegExp(escaped.join("|"), "gi"))) {
     if (!match[0]) continue;
-    // A word inside of a longer one is chance (read in threaded), a part of a name is not (read in lineRead, HTTPRead).
+    // A match inside a longer word is chance (read in threaded), a part of a name is not (read in lineRead, HTTPRead).
     const before = text[match.index - 1] || "";
     const [first, second] = [match[0][0], match[0][1]];
     const begins = !/\p{L}/u.test(before) || (/\p{Lu}/u.test(first) && (/\p{Ll}/u.test(before) || /\p{Ll}/u.test(second)));
     if (!begins && /\p{L}/u.test(first)) continue;
-    // An ending belongs to the word: redirect, redirects, redirected. What goes on for longer is another one: read, readiness.
+    // A short ending belongs to the word: redirect, redirects, redirected. A longer one makes another word: read, readiness.
     const after = text.slice(match.index + match[0].length, match.index + match[0].length + 7);
     const rest = (match[0].length > 5 ? /^\p{Ll}{0,6}(?!\p{Ll})/u : /^\p{Ll}{0,3}(?!\p{Ll})/u).exec(after);
     if (!rest) continue;

@@ -1,17 +1,18 @@
-// The list of hits: one article each, with a head that is a link and a body that is code, a change or a section.
+// The list of hits: each has a head, which is a link, and a body: code, a diff or a section.
 import { ago, counted as amount, day, h, number, rounded } from "./dom.js";
 import { termsOf } from "./highlight.js";
 import { block, change, withMarks } from "./marked.js";
 import { address } from "./route.js";
 
 export const VERDICTS = { success: "kept", reverted: "reverted", hotfixed: "fixed later" };
+export const EVIDENCE = { reverted: "reverted", "partly-reverted": "reverted in part", "revert-undone": "revert undone", mended: "fixed", followed: "possibly fixed" };
 
 export function hitList(answer, state, choose) {
   const best = Math.max(...answer.hits.map((hit) => hit.score), 1e-9);
   return answer.hits.map((hit, position) => article(hit, position, answer, state, best, choose));
 }
 
-// The line that matched, among those that are shown.
+// The line that matches best, among those that are shown.
 export function bestLine(hit) {
   return hit.line || hit.start_line;
 }
@@ -54,10 +55,10 @@ function details(hit, terms, state) {
     h("code", null, withMarks(hit.symbol, terms))) : null;
 }
 
-// What took a change back, or mended it: said in words, with a link to it where it is known.
+// The commits that reverted or fixed this one, with a link to each.
 function evidence(commit) {
   const strong = ((commit.outcome && commit.outcome.evidence) || []).filter((entry) => entry.confidence >= 0.5).slice(0, 2);
-  return strong.map((entry) => h("span", { class: "evidence" }, " · ", `${entry.kind} by `,
+  return strong.map((entry) => h("span", { class: "evidence" }, " · ", `${EVIDENCE[entry.kind] || entry.kind} by `,
     h("a", { class: "sha", href: `#${entry.sha.slice(0, 9)}`, data: { sha: entry.sha } }, entry.sha.slice(0, 9)),
     entry.note ? ` ${entry.note.split("\n")[0].slice(0, 90)}` : ""));
 }
@@ -71,7 +72,7 @@ function badges(hit) {
   return found;
 }
 
-// A colour of its own for each language, always the same one.
+// A fixed colour for each language.
 export function swatch(language) {
   let sum = 7;
   for (const c of language) sum = (sum * 31 + c.charCodeAt(0)) % 360;
@@ -91,7 +92,7 @@ function links(hit, state) {
   const notes = (hit.links && hit.links.notes) || [];
   const places = (hit.links && hit.links.code) || [];
   if (!commits.length && !notes.length && !places.length) return null;
-  return h("ul", { class: "links", "aria-label": "Linked with this" },
+  return h("ul", { class: "links", "aria-label": "Links of this hit" },
     commits.slice(0, 3).map((entry) => {
       const sha = String(entry.sha || entry);
       const verdict = entry.outcome && (entry.outcome.verdict || entry.outcome);

@@ -1,5 +1,5 @@
 // A block of code: line numbers, colours, marks. Used by hits and by the file view.
-import { h } from "./dom.js";
+import { counted, h } from "./dom.js";
 import { lines, marksOf, tokens } from "./highlight.js";
 
 export function lineContent(parts) {
@@ -11,7 +11,7 @@ export function lineContent(parts) {
   return code;
 }
 
-// Exact places, where the mode knows them, else wherever the words stand.
+// The exact matches if the mode has them, else all occurrences of the words.
 function places(hit, terms) {
   const text = hit.text;
   if (!hit.matches || !hit.matches.length) return marksOf(text, terms);
@@ -56,7 +56,7 @@ export function block(hit, terms) {
   return box;
 }
 
-// Deep code would stand far to the right: what all its lines begin with is left out.
+// The common indentation of all lines, which is removed.
 function indentOf(all) {
   const depths = all.filter((line) => line.trim()).map((line) => /^[ \t]*/.exec(line)[0].length);
   return depths.length ? Math.min(...depths) : 0;
@@ -73,8 +73,8 @@ function outdented(row, indent) {
 
 const BELOW = 6;
 
-// The window of lines with the most marks in it, among those with the best line and what may begin right below it: the hit is
-// named after that.
+// The window of lines with the most marks, among those that include the best line and some lines below it, where the definition may
+// begin that the hit is named after.
 function span(rows, line) {
   const kept = Math.max(0, Math.min(line, rows.length - 1));
   const highest = Math.max(0, Math.min(kept, rows.length - SHOWN));
@@ -90,7 +90,7 @@ function span(rows, line) {
   return [best, Math.min(rows.length, best + SHOWN)];
 }
 
-// What a commit changed: message first, then lines with + and -.
+// A commit: its message, then the lines with + and -.
 export function change(hit, terms) {
   const box = h("div", { class: "block change" });
   const all = hit.text.replace(/\n+$/, "").split("\n");
@@ -101,7 +101,7 @@ export function change(hit, terms) {
     const kind = line[0] === "+" ? "added" : line[0] === "-" ? "removed" : line.includes("@@") ? "where" : "same";
     box.append(h("div", { class: `line ${kind}` }, h("span", { class: "code" }, withMarks(line, terms))));
   }
-  if (at >= 0 && all.length - at > 16) box.append(h("div", { class: "line where" }, `… ${all.length - at - 16} more lines`));
+  if (at >= 0 && all.length - at > 16) box.append(h("div", { class: "line where" }, `… ${counted(all.length - at - 16, "more line")}`));
   return box;
 }
 

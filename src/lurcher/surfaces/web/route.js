@@ -1,4 +1,4 @@
-// The address holds what is asked and shown: every view is a link, and back and forward work.
+// The address holds the query and the view: every view is a link, and back and forward work.
 
 const LISTS = ["lang", "path", "outcome", "tag"];
 const EXACT = ["fixed", "case", "word"];
@@ -24,7 +24,7 @@ export function address(state) {
   return text ? `/?${text}` : "/";
 }
 
-// Exact text: as it stands or as a regular expression, in this very case or not, as whole words or not. Files alone have it.
+// Exact text: fixed or a regular expression, with or without case, as whole words or not. Only for code.
 export const canBeExact = (state) => state.in !== "history" && state.in !== "notes";
 export const isExact = (state) => state.mode === "literal" && canBeExact(state);
 export const inexact = (state) => ({ ...state, mode: "", fixed: "", case: "", word: "" });
@@ -34,8 +34,8 @@ export const plain = (state) => ({ ...state, file: "", line: 0, tab: "", hops: 0
 export const unfiltered = (state) => ({ ...state, lang: [], path: [], outcome: [], tag: [], since: "", until: "", author: "" });
 export const filtered = (state) => FILTERS.some((name) => (Array.isArray(state[name]) ? state[name].length : state[name]));
 
-// What the server is asked, leaving out filters that the source does not know.
-export function asked(state) {
+// The parameters of a search request, without filters that the source does not have.
+export function searchParameters(state) {
   const past = state.in === "history" || state.in === "all";
   const notes = state.in === "notes" || state.in === "all";
   return {

@@ -1,17 +1,17 @@
-// The index, live: what it is doing now, and on request all there is to know of it.
+// The state of the index: a live indicator, and a dialog with details.
 import { get } from "./api.js";
 import { bytes, byId, counted, h, number, put } from "./dom.js";
 import { swatch } from "./hits.js";
 
 let last = null;
 
-// How far the index is, beside a quick answer.
+// Progress of the index, below a quick answer.
 export function fillProgress() {
   const bar = byId("quick-bar");
   if (!bar) return;
   if (last) { bar.max = last.total; bar.value = last.done; }
-  const said = byId("quick-far");
-  if (said) said.textContent = last ? `${last.what || "indexing"}: ${number(last.done)} of ${number(last.total)}` : "";
+  const text = byId("quick-far");
+  if (text) text.textContent = last ? `${last.what || "indexing"}: ${number(last.done)} of ${number(last.total)}` : "";
 }
 
 export function follow(changed) {
@@ -19,7 +19,7 @@ export function follow(changed) {
   const text = byId("state-text");
   const meter = byId("meter");
   let generation = null;
-  const show = (kind, said) => { pill.dataset.kind = kind; text.textContent = said; };
+  const show = (kind, label) => { pill.dataset.kind = kind; text.textContent = label; };
   const progress = (now) => {
     const share = now.total ? Math.min(1, now.done / now.total) : 0;
     meter.hidden = false;
@@ -31,7 +31,7 @@ export function follow(changed) {
   const settled = (state) => {
     meter.hidden = true;
     const files = state.files === undefined ? "" : `${counted(state.files, "file")} · `;
-    if (state.stale_paths) show("stale", `${files}${number(state.stale_paths)} behind`);
+    if (state.stale_paths) show("stale", `${files}${number(state.stale_paths)} out of date`);
     else show("fresh", `${files}up to date`);
     last = null;
     const other = generation !== null && generation !== state.generation;
@@ -54,7 +54,7 @@ export function follow(changed) {
 }
 
 export async function statusDialog(dialog) {
-  open(dialog, "The index", h("p", { class: "muted" }, "Looking …"));
+  open(dialog, "The index", h("p", { class: "muted" }, "Loading …"));
   try {
     const status = await get("status");
     const roots = status.roots || [status];
@@ -69,9 +69,9 @@ function rootTable(root) {
   const rows = [
     ["folder", root.root], ["files", root.files !== undefined ? number(root.files) : "none yet"], ["units", root.units && number(root.units)],
     ["definitions", root.definitions && number(root.definitions)], ["generation", root.generation],
-    ["state", root.problem || (root.fresh ? "up to date" : `${number(root.stale_paths || 0)} files behind`)],
+    ["state", root.problem || (root.fresh ? "up to date" : `${counted(root.stale_paths || 0, "file")} out of date`)],
     ["on disk", root.disk_bytes && bytes(root.disk_bytes)], ["model", root.model && root.model.name],
-    ["history", past && (past.exists ? `${number(past.commits)} of ${counted(past.total, "commit")}${past.shallow ? " of a shallow clone" : ""}` : "not read yet; asking about it reads it")],
+    ["history", past && (past.exists ? `${number(past.commits)} of ${counted(past.total, "commit")}${past.shallow ? " of a shallow clone" : ""}` : "not indexed yet; a search in History starts it")],
     ["outcomes", past && past.outcomes && Object.entries(past.outcomes).map(([name, count]) => `${number(count)} ${name}`).join(", ")],
     ["left out", Object.entries(root.skipped || {}).map(([reason, count]) => `${number(count)} ${reason}`).join(", ") || "nothing"],
   ];

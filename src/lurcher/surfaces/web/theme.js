@@ -1,6 +1,6 @@
-// Runs before the first paint, so that a page in the dark does not flash.
+// Runs before the first paint, so that a dark page does not flash white.
 (() => {
-  let kept = null;
-  try { kept = localStorage.getItem("lurcher-theme"); } catch { /* a browser that keeps nothing */ }
-  if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
+  let stored = null;
+  try { stored = localStorage.getItem("lurcher-theme"); } catch { /* storage is disabled */ }
+  if (stored === "dark" || stored === "light") document.documentElement.dataset.theme = stored;
 })();

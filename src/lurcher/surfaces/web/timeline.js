@@ -1,6 +1,6 @@
-// Commits in time: a dot each, coloured by what became of it; arcs lead from a change to what took it back or mended it.
+// A timeline: a dot for each commit, coloured by its outcome; arcs lead to the commits that reverted or fixed it.
 import { day, h, s } from "./dom.js";
-import { VERDICTS } from "./hits.js";
+import { EVIDENCE, VERDICTS } from "./hits.js";
 
 const WIDTH = 900;
 const EDGE = 22;
@@ -23,14 +23,14 @@ export function timeline(hits, choose) {
   const base = 14 + STEP * stack(commits, x) + 0.75 * Math.max(0, ...arcs.map((arc) => rise(x(arc.entry.time), x(arc.time))));
   for (const entry of commits) entry.top = base - STEP * entry.level;
   const dots = commits.map((entry, i) => dot(entry, i, commits, x, choose));
-  return h("section", { class: "timeline", "aria-label": "Hits in time" },
+  return h("section", { class: "timeline", "aria-label": "Timeline of the hits" },
     s("svg", { viewBox: `0 0 ${WIDTH} ${base + 30}`, role: "group", "aria-label": "One dot for each commit; arrow keys move between them" },
       s("line", { class: "axis", x1: 8, x2: WIDTH - 8, y1: base + 8, y2: base + 8 }), years(first, last, x, base),
       arcs.map((arc) => link(arc, commits, x, base)), dots),
     h("ul", { class: "legend" }, Object.entries(VERDICTS).map(([verdict, label]) => h("li", null, h("span", { class: `swatch ${verdict}`, "aria-hidden": "true" }), label))));
 }
 
-// Dots that would lie on each other stand on each other; gives the highest level.
+// Stacks dots that would overlap; returns the highest level.
 function stack(commits, x) {
   const levels = [];
   for (const entry of [...commits].sort((a, b) => a.time - b.time)) {
@@ -75,7 +75,7 @@ function link({ entry, fact, time }, commits, x, base) {
   const [from, to] = [x(entry.time), x(time)];
   const end = target ? target.top : base + 8;
   const height = rise(from, to);
-  return s("g", { class: `arc ${fact.kind}` }, s("title", null, `${fact.kind} by ${fact.sha.slice(0, 9)} ${fact.note || ""}`),
+  return s("g", { class: `arc ${fact.kind}` }, s("title", null, `${EVIDENCE[fact.kind] || fact.kind} by ${fact.sha.slice(0, 9)} ${fact.note || ""}`),
     s("path", { d: `M${from} ${entry.top - 6}C${from} ${entry.top - 6 - height} ${to} ${end - 6 - height} ${to} ${end - 4}` }),
     target ? null : s("circle", { class: "far", cx: to, cy: base + 8, r: 3 }));
 }

@@ -1,4 +1,4 @@
-// Why a hit is where it is: its rank in every lane beside those of the others, then each push up or down to the score.
+// The explanation of a hit: its rank in every lane beside those of the other hits, then each step of its score.
 import { h, rounded, s } from "./dom.js";
 
 const KINDS = { "natural-language": "A question in plain words", question: "A question", symbol: "A name", report: "A report", literal: "Exact text", pattern: "A pattern" };
@@ -19,7 +19,7 @@ export function whyPanel(answer, position, close) {
 const LANE_WIDTH = 300;
 const LANE_HEIGHT = 170;
 
-// Each hit a line from its place in the lanes to its place in the answer.
+// For each hit a line from its rank in the lanes to its rank in the answer.
 function ranks(answer, position) {
   const source = answer.hits[position].source;
   const peers = answer.hits.filter((hit) => hit.source === source);
@@ -36,9 +36,9 @@ function ranks(answer, position) {
   const drawn = peers.map((hit) => ({ points: line(hit, answer.hits.indexOf(hit)), chosen: hit === answer.hits[position] }));
   drawn.sort((a, b) => a.chosen - b.chosen);
   const chosen = answer.hits[position];
-  const said = names.map((name) => `${name} ${rankIn(chosen, name) || "not found"}`).join(", ");
+  const ranksText = names.map((name) => `${name} ${rankIn(chosen, name) || "not found"}`).join(", ");
   return h("section", null, h("h3", null, "From lanes to the answer"),
-    s("svg", { class: "ranks", viewBox: `0 0 ${LANE_WIDTH} ${LANE_HEIGHT}`, role: "img", "aria-label": `Ranks of this hit: ${said}; in the answer ${position + 1}` },
+    s("svg", { class: "ranks", viewBox: `0 0 ${LANE_WIDTH} ${LANE_HEIGHT}`, role: "img", "aria-label": `Ranks of this hit: ${ranksText}; in the answer ${position + 1}` },
       [...names, "answer"].map((name, i) => [
         s("line", { class: "axis", x1: x(i), x2: x(i), y1: 22, y2: LANE_HEIGHT - 10 }),
         s("text", { class: "label", x: x(i), y: 12, "text-anchor": "middle" }, name),
@@ -63,16 +63,16 @@ function lanes(why) {
   })));
 }
 
-// A waterfall: every stage moves the score from where the one before left it.
+// A waterfall chart: each stage starts from the score after the one before.
 function pushes(hit, why) {
   const stages = why.stages || [];
-  if (!stages.length) return h("section", null, h("h3", null, "Score"), h("p", { class: "muted" }, `No stage changed it: ${rounded(hit.score)}.`));
+  if (!stages.length) return h("section", null, h("h3", null, "Score"), h("p", { class: "muted" }, `${rounded(hit.score)}, changed by no stage.`));
   const rows = steps(stages, 0);
   const fromFused = steps(stages, why.fused || 0);
   const end = (list) => list[list.length - 1].to;
   const near = (value) => Math.abs(value - hit.score) <= 1e-3 * Math.max(1, Math.abs(hit.score));
   let shown = rows;
-  if (!near(end(rows)) && why.fused) shown = [{ stage: "fused", from: 0, to: why.fused, label: rounded(why.fused), note: "the lanes put together" }, ...fromFused];
+  if (!near(end(rows)) && why.fused) shown = [{ stage: "fused", from: 0, to: why.fused, label: rounded(why.fused), note: "the lanes combined" }, ...fromFused];
   const top = Math.max(...shown.flatMap((row) => [row.from, row.to]), hit.score, 1e-9);
   return h("section", null, h("h3", null, "Fusion and stages"), h("ol", { class: "pushes" }, shown.map((row) => h("li", { title: row.note || null },
     h("span", { class: "stage" }, row.stage), bar(Math.min(row.from, row.to) / top, Math.max(row.from, row.to) / top, row.stage === "scale" ? "plain" : row.to >= row.from ? "up" : "down"),

@@ -61,7 +61,7 @@ def test_lines_that_say_nothing_do_not_count(line: str) -> None:
     assert not fix.strict
 
 
-def test_what_is_only_moved_or_laid_out_anew_is_not_rewritten() -> None:
+def test_what_is_only_moved_or_reformatted_is_not_rewritten() -> None:
     (fix,) = find_in_pair("Fix it", change("src/cart.py", [f"    {LINE}", BETTER], [LINE]))
     assert not fix.strict
     moved = commit(1, changes=[change("src/cart.py", [LINE]), change("src/old.py", [], [LINE])])

@@ -132,7 +132,7 @@ def test_numbers_of_pull_requests() -> None:
     assert not reverted(commit(1, "Add a cache (#12)"), commit(2, "Bump lib from 1 to 2", notes))
 
 
-def test_a_merge_that_is_taken_back_takes_back_what_it_brought() -> None:
+def test_a_reverted_merge_reverts_its_commits_too() -> None:
     side = commit(2, "On a branch", parents=(1,))
     main = commit(3, "On the main line", parents=(1,))
     merge = commit(4, "Merge branch 'side'", parents=(3, 2))

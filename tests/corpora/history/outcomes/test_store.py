@@ -97,7 +97,7 @@ def test_reverted_hotfixed_and_stood(repo: Repo, tmp_path: Path) -> None:
     assert verdicts.outcome_of("0" * 40).verdict == "success" and verdicts.outcome_of("no hash").verdict == "success"
 
 
-def test_a_revert_that_is_taken_back_in_turn(repo: Repo, tmp_path: Path) -> None:
+def test_a_revert_that_is_reverted_in_turn(repo: Repo, tmp_path: Path) -> None:
     made = open_with_rules(repo.top, tmp_path / "i")
     assert made.view(silent).verdicts.outcome_of(sha_of_subject(repo, "Add a cache")).verdict == "reverted"
     revert = sha_of_subject(repo, 'Revert "Add a cache"')
@@ -108,7 +108,7 @@ def test_a_revert_that_is_taken_back_in_turn(repo: Repo, tmp_path: Path) -> None
     assert again.outcome_of(revert).verdict == "reverted"
 
 
-def test_a_merge_that_is_taken_back_takes_what_it_brought(repo: Repo, tmp_path: Path) -> None:
+def test_reverting_a_merge_reverts_its_commits(repo: Repo, tmp_path: Path) -> None:
     repo.git("checkout", "-q", "-b", "side")
     side = repo.commit("Add a queue", {"src/queue.py": "queue = Queue(limit=10)\n"})
     repo.git("checkout", "-q", "main")
@@ -332,7 +332,7 @@ def test_who_must_not_write_still_judges_by_its_own_rules(repo: Repo, tmp_path: 
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 1.0, None])
-def test_damage_is_noticed_and_what_is_damaged_made_anew(repo: Repo, tmp_path: Path, share: float | None) -> None:
+def test_damage_is_noticed_and_what_is_damaged_rebuilt(repo: Repo, tmp_path: Path, share: float | None) -> None:
     expected = dump_outcomes(build_view(repo.top, tmp_path / "i"))
     path = outcomes_file(tmp_path / "i")
     sound = path.read_bytes()
@@ -349,7 +349,7 @@ def test_damage_is_noticed_and_what_is_damaged_made_anew(repo: Repo, tmp_path: P
     assert isinstance(build_view(repo.top, tmp_path / "i").verdicts, StoredVerdicts)
 
 
-def test_heal_makes_them_anew(repo: Repo, tmp_path: Path) -> None:
+def test_heal_rebuilds_them(repo: Repo, tmp_path: Path) -> None:
     made = open_with_rules(repo.top, tmp_path / "i")
     generation = made.view(silent).manifest.generation
     path = outcomes_file(tmp_path / "i")
@@ -384,7 +384,7 @@ def test_no_commit(tmp_path: Path) -> None:
     assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 0}
 
 
-def test_a_question_looks_and_asks_nobody(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_looks_and_sends_no_request(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_view(repo.top, tmp_path / "i")
     monkeypatch.setattr("subprocess.Popen", None)
     assert build_view(repo.top, tmp_path / "i").verdicts.counts()["reverted"] == 1

@@ -46,7 +46,7 @@ def test_alive_again() -> None:
     assert (outcome.verdict, [entry.kind for entry in outcome.evidence]) == ("success", ["revert-undone"])
 
 
-def test_a_part_taken_back_is_a_part_that_was_wrong() -> None:
+def test_a_partial_revert_means_that_a_part_was_wrong() -> None:
     partly = commit(2, "Undo some", f"This partially reverts commit {sha_of(1)}.")
     outcome = verdicts_of(commit(1, "Add"), partly).outcome_of(sha_of(1))
     assert (outcome.verdict, outcome.confidence) == ("hotfixed", 0.6)
@@ -73,7 +73,7 @@ def test_what_is_young_has_not_stood_the_test() -> None:
     assert sure == sorted(sure) and sure[0] == 0.5 and sure[-1] == 0.9
 
 
-def test_merges_are_counted_only_when_taken_back() -> None:
+def test_merges_are_counted_only_when_reverted() -> None:
     merge = commit(3, "Merge branch 'x'", parents=(1, 2))
     assert verdicts_of(commit(1), commit(2), merge).counts() == {"reverted": 0, "hotfixed": 0, "success": 2}
     back = verdicts_of(commit(1), commit(2, parents=(1,)), merge, commit(4, 'Revert "Merge branch \'x\'"'))
