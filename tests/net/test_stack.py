@@ -14,7 +14,7 @@ from lurcher import Engine, config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
 from lurcher.inspect.services import stack
-from lurcher.net import breaker
+from lurcher.net import resilience
 from lurcher.stores.health import store_health
 from tests.conftest import Run, write_repository
 from tests.net.servers import infinity, scoring, sparse
@@ -147,8 +147,8 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_answer_says_which_service_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "PACE", breaker.Pace(failures=2))
-    breaker.reset_breakers()
+    monkeypatch.setattr(resilience, "PACE", resilience.Pace(failures=2))
+    resilience.reset_breakers()
     with playing(embedding()) as played:
         values: dict[str, Any] = {"embedding.provider": "tei", "embedding.url": played.url, "embedding.query_seconds": 0.2}
         with Engine.open(root, overrides=values) as engine:
@@ -168,7 +168,7 @@ def test_an_answer_says_which_service_is_left_alone(root: Path, monkeypatch: pyt
 
 
 def test_a_reranker_that_fails_leaves_the_order_and_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "PACE", breaker.Pace(failures=2))
+    monkeypatch.setattr(resilience, "PACE", resilience.Pace(failures=2))
     with playing(server.failing) as played:
         with Engine.open(root, overrides={"reranker.url": played.url}) as engine:
             plain = engine.search(QUESTION)

@@ -125,7 +125,7 @@ class TestTrouble:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             url = f"qdrant://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(StoreError, match="cannot be reached") as told:
+        with pytest.raises(StoreError, match="nothing answers at") as told:
             store_at(url, settings(seconds=0.3)).head("p")
         assert url in told.value.message
         assert "tried POST /collections/code_chunks_projects/points" in told.value.message
@@ -134,7 +134,7 @@ class TestTrouble:
     def test_a_server_that_is_slow_is_given_up_in_time(self, server):
         server.delay = 30
         began = time.monotonic()
-        with pytest.raises(StoreError, match=r"did not answer .* within 0.3 s"):
+        with pytest.raises(StoreError, match=r"did not answer within 0.3 s \(tried POST /collections/"):
             store_at(server.url, settings(seconds=0.3)).head("p")
         assert time.monotonic() - began < 25
 
@@ -166,7 +166,7 @@ class TestTrouble:
     def test_a_fault_of_ours_is_not_asked_again(self, server):
         written(server.url, settings())
         server.trouble = [(400, {}, b'{"status": {"error": "Wrong input:\\n bad"}}')] * 2
-        with pytest.raises(StoreError, match="with 400: Wrong input: bad"):
+        with pytest.raises(StoreError, match="answers 400: Wrong input: bad"):
             store_at(server.url, settings()).head("p")
         assert len(server.trouble) == 1
 
@@ -177,7 +177,7 @@ class TestTrouble:
         assert store.head("p") is not None
         assert store.head("p") is not None
         assert (len(server.seen), server.connections) == (before + 2, connections + 1)
-        for connection in store._points._connection._idle:
+        for connection in store._points._client._idle:
             connection.sock.shutdown(socket.SHUT_RDWR)
         assert store.head("p") is not None
         assert server.connections == connections + 2

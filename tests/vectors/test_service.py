@@ -12,7 +12,7 @@ import pytest
 
 from lurcher import config
 from lurcher.errors import ConfigError, ModelError, ServerError
-from lurcher.net import retry
+from lurcher.net import resilience
 from lurcher.net.http import Deadline
 from lurcher.vectors import select_model
 from lurcher.vectors.service import ProviderRequest, provider_named
@@ -27,7 +27,7 @@ PROVIDERS = ("tei", "openai", "ollama")
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "SERVICE", retry.Backoff(0.01, attempts=6, jitter=0.5))
+    monkeypatch.setattr(resilience, "SERVICE", resilience.Backoff(0.01, attempts=6, jitter=0.5))
 
 
 def settings_of(**values: Any) -> config.Settings:

@@ -11,7 +11,7 @@ import pytest
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, ServerError
-from lurcher.net import breaker
+from lurcher.net import resilience
 from lurcher.vectors.sparse import SparseEmbedder, make_sparse_embedder
 from tests.net.servers import sparse, splade
 from tests.rerank import server
@@ -39,8 +39,8 @@ def test_every_text_has_its_vector_whatever_the_batches(monkeypatch: pytest.Monk
     texts = [f"cookie jar number {i} {'jar ' * (i % 5)}" for i in range(50)]
     with playing(sparse()) as played:
         for concurrency in (1, 4):
-            monkeypatch.setattr(breaker, "PACE", breaker.Pace(concurrency=concurrency))
-            breaker.reset_breakers()
+            monkeypatch.setattr(resilience, "PACE", resilience.Pace(concurrency=concurrency))
+            resilience.reset_breakers()
             found = embedder(played.url).embed_documents(texts)
             assert len(found) == 50
             for text, vector in zip(texts, found, strict=True):

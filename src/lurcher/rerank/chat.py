@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
-from lurcher.config.trust import authorization, service_key, user_setting
+from lurcher.config.trust import user_setting
 from lurcher.errors import ServerError
-from lurcher.net.breaker import Breaker, get_breaker
-from lurcher.net.http import Deadline, check_url, origin, request_json
+from lurcher.net.http import Deadline, check_url
+from lurcher.net.resilience import ServiceClient
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)
@@ -24,12 +23,14 @@ _TOKEN_CHARS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    base: SplitResult
+    client: ServiceClient
     protocol: str
     model: str
     """Empty: the server's default."""
-    key: str = field(default="", repr=False)
-    breaker: Breaker | None = None
+
+    @property
+    def base(self) -> SplitResult:
+        return self.client.base
 
     def models(self, deadline: Deadline) -> list[str]:
         """The chat models of the server, without those that only embed."""
@@ -40,7 +41,7 @@ class Chat:
             answer = self.request(self._v1("/models"), deadline)
             entries = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
-            raise ServerError(f"{origin(self.base)} does not list its models", "check judge.url and judge.protocol")
+            raise ServerError(f"{self.client.name} does not list its models", "check judge.url and judge.protocol")
         found = []
         for entry in entries:
             name = (entry.get("name") or entry.get("model") or entry.get("id")) if isinstance(entry, dict) else None
@@ -50,7 +51,7 @@ class Chat:
 
     def reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any = None) -> str:
         """The model's reply to a prompt, in the JSON schema `shape` where the server supports schemas."""
-        with self.breaker.guard(deadline) if self.breaker is not None else nullcontext():
+        with self.client.breaker.guard(deadline):
             return self._reply_with_schema(system, text, most_tokens, deadline, shape)
 
     def _reply_with_schema(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
@@ -86,13 +87,13 @@ class Chat:
             answer = self.request(self._v1("/chat/completions"), deadline, body)
             reply = _content(answer)
         if not isinstance(reply, str):
-            raise ServerError(f"{origin(self.base)} answers without text", "check judge.url and judge.protocol")
+            raise ServerError(f"{self.client.name} answers without text", "check judge.url and judge.protocol")
         return reply
 
     def _first_model(self, deadline: Deadline) -> str:
         found = self.models(deadline)
         if not found:
-            raise ServerError(f"{origin(self.base)} has no chat model", "load one there, or set judge.model")
+            raise ServerError(f"{self.client.name} has no chat model", "load one there, or set judge.model")
         return found[0]
 
     def _v1(self, path: str) -> str:
@@ -100,7 +101,7 @@ class Chat:
 
     def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
         try:
-            return request_json(self.base, path, deadline, body, headers=authorization(self.key))
+            return self.client.request(path, deadline, body)
         except ServerError as problem:
             if problem.status == 404 and self.protocol == "ollama" and "model" in problem.message:
                 name = self.model or OLLAMA_MODEL
@@ -118,8 +119,7 @@ def make_chat(settings: Settings) -> Chat:
     """The server and model that the settings name."""
     judge = settings.judge
     base = check_url(user_setting(settings, "judge.url"), "judge.url")
-    key, breaker = service_key("judge", base), get_breaker("judge", base)
-    return Chat(base, judge.protocol, judge.model.strip(), key, breaker)
+    return Chat(ServiceClient("judge", base), judge.protocol, judge.model.strip())
 
 
 def _content(answer: Any) -> Any:

@@ -25,7 +25,7 @@ from typing import Any
 
 from lurcher.config import Settings
 from lurcher.errors import ServerError
-from lurcher.net.http import Deadline, origin
+from lurcher.net.http import Deadline
 from lurcher.rerank.base import Candidate, Judged, Request
 from lurcher.rerank.chat import make_chat
 
@@ -103,7 +103,7 @@ def rerank(request: Request) -> Judged:
         reply = chat.reply(prompt.system, prompt.text, most, deadline, _shape(len(prompt.shown)))
         found = read_scores(reply, len(prompt.shown))
         if all(score is None for score in found):
-            raise ServerError(f"the model at {origin(chat.base)} gave no scores", "use another model: set judge.model")
+            raise ServerError(f"the model at {chat.client.name} gave no scores", "use another model: set judge.model")
         for i, score in zip(prompt.shown, found, strict=True):
             scores[i] = None if score is None else score / HIGHEST
     return Judged(tuple(scores), prompt.held, hint="a larger model forgets less: set judge.model")

@@ -11,8 +11,7 @@ Both get a `ProviderRequest`, and raise a LurcherError if they fail. Replies of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,11 +19,10 @@ from urllib.parse import SplitResult
 
 from lurcher.config import Settings
 from lurcher.config.schema import EmbeddingSettings
-from lurcher.config.trust import authorization, service_key, user_setting
+from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, ServerError, Template
-from lurcher.net.breaker import Breaker, get_breaker
-from lurcher.net.http import Deadline, check_url, origin, request_json
-from lurcher.net.retry import retry_request
+from lurcher.net.http import Deadline, check_url
+from lurcher.net.resilience import ServiceClient
 from lurcher.registry import find
 
 if TYPE_CHECKING:
@@ -71,27 +69,28 @@ class Embedder(Protocol):
 class Service:
     """An Embedder on a server; `body` and `read` are its protocol."""
 
-    base: SplitResult
+    client: ServiceClient
     path: str
     body: Callable[[list[str]], Any]
     read: Callable[[Any], Any]
     """The rows in a reply."""
     max_chars: int
-    key: str = field(default="", repr=False)
     name: Callable[[Service, Deadline], str] | None = None
     """The name of the model, as the server reports it."""
-    breaker: Breaker | None = None
+
+    @property
+    def base(self) -> SplitResult:
+        return self.client.base
 
     def embed(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
-        with self.breaker.guard(deadline) if self.breaker is not None else nullcontext():
-            return retry_request(lambda: self.embed_once(texts, deadline), deadline)
+        return self.client.run(lambda: self.embed_once(texts, deadline), deadline)
 
     def embed_once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
         """The same by one request: without retries and breaker."""
         cut = [text[: self.max_chars] for text in texts]
-        rows = check_rows(self.read(self.request(self.path, deadline, self.body(cut))), len(texts), origin(self.base))
+        rows = check_rows(self.read(self.request(self.path, deadline, self.body(cut))), len(texts), self.client.name)
         if len(set(cut)) >= _DISTINCT_TEXTS and (rows == rows[0]).all():
-            message = f"{origin(self.base)} answers with one vector for {len(set(cut))} different texts"
+            message = f"{self.client.name} answers with one vector for {len(set(cut))} different texts"
             raise ServerError(message, "use another model")
         return rows
 
@@ -99,8 +98,7 @@ class Service:
         return self.name(self, deadline) if self.name is not None else ""
 
     def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        headers = authorization(self.key)
-        return request_json(self.base, path, deadline, body, headers=headers, max_bytes=MAX_BYTES)
+        return self.client.request(path, deadline, body)
 
 
 def check_rows(found: Any, count: int, server: str) -> NDArray[np.float32]:
@@ -124,22 +122,21 @@ def check_rows(found: Any, count: int, server: str) -> NDArray[np.float32]:
     return unit
 
 
-def server_address(wanted: ProviderRequest, default: str = "") -> SplitResult:
-    """The server's address in the user's settings."""
+def connect_service(wanted: ProviderRequest, default: str = "") -> ServiceClient:
+    """The server at `embedding.url`, or at a `default` address; settings are checked, and no request is made."""
     user_setting(wanted.all, "embedding.provider")
     url = user_setting(wanted.all, "embedding.url").strip() or default
     if not url:
         hint = Template("set it to the server's address, as LURCHER_EMBEDDING_URL or with {set}")
         raise ConfigError("embedding.url is empty", hint)
-    return check_url(url, "embedding.url")
+    return ServiceClient("embedding", check_url(url, "embedding.url"), MAX_BYTES)
 
 
-def key_for(base: SplitResult) -> str:
-    return service_key("embedding", base)
-
-
-def breaker_for(base: SplitResult) -> Breaker:
-    return get_breaker("embedding", base)
+def model_name(wanted: ProviderRequest) -> str:
+    """`embedding.model`, for servers that have several models."""
+    if not wanted.settings.model.strip():
+        raise ConfigError("embedding.model is empty", "name the model that the server should use")
+    return wanted.settings.model
 
 
 def char_limit(wanted: ProviderRequest) -> int:

@@ -14,17 +14,16 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
 from lurcher.config.schema import EmbeddingSettings, SparseSettings
-from lurcher.config.trust import authorization, service_key, user_setting
+from lurcher.config.trust import user_setting
 from lurcher.errors import ServerError
-from lurcher.net.breaker import Breaker, get_breaker
-from lurcher.net.http import Deadline, check_url, origin, request_json
-from lurcher.net.retry import retry_request
+from lurcher.net.http import Deadline, check_url
+from lurcher.net.resilience import ServiceClient
 from lurcher.vectors.service import CHARS_PER_TOKEN, MAX_BYTES
 
 if TYPE_CHECKING:
@@ -57,8 +56,7 @@ def make_sparse_embedder(settings: Settings) -> SparseEmbedder | None:
         return None
     user_setting(settings, "sparse.provider")
     base = check_url(user_setting(settings, "sparse.url").strip() or DEFAULT, "sparse.url")
-    key, breaker = service_key("sparse", base), get_breaker("sparse", base)
-    return SparseEmbedder(settings.sparse, settings.embedding, base, breaker, key)
+    return SparseEmbedder(settings.sparse, settings.embedding, ServiceClient("sparse", base, MAX_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,11 @@ class SparseEmbedder:
     settings: SparseSettings
     limits: EmbeddingSettings
     """Tokens and seconds are those of all models on servers."""
-    base: SplitResult
-    breaker: Breaker
-    key: str = field(default="", repr=False)
+    client: ServiceClient
+
+    @property
+    def base(self) -> SplitResult:
+        return self.client.base
 
     @property
     def fingerprint(self) -> str:
@@ -85,7 +85,7 @@ class SparseEmbedder:
             return [vector for batch in batches for vector in self._batch(batch)]
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(min(self.breaker.limits.concurrency, len(batches)), "lurcher-sparse") as pool:
+        with ThreadPoolExecutor(min(self.client.breaker.limits.concurrency, len(batches)), "lurcher-sparse") as pool:
             waiting = [pool.submit(self._batch, batch) for batch in batches]
             try:
                 return [vector for done in waiting for vector in done.result()]
@@ -96,22 +96,20 @@ class SparseEmbedder:
 
     def _batch(self, texts: list[str]) -> list[Sparse]:
         limit = Deadline.after(self.limits.seconds)
-        with self.breaker.guard(limit):
-            return retry_request(lambda: self.embed_once(texts, limit), limit)
+        return self.client.run(lambda: self.embed_once(texts, limit), limit)
 
     def embed_query(self, text: str) -> Sparse:
         limit = Deadline.after(self.limits.query_seconds)
-        with self.breaker.guard(limit):
-            return retry_request(lambda: self.embed_once([text], limit), limit)[0]
+        return self.client.run(lambda: self.embed_once([text], limit), limit)[0]
 
     def embed_once(self, texts: Sequence[str], deadline: Deadline) -> list[Sparse]:
         """The vectors of one batch by one request: without retries and breaker."""
         cut = [text[: self.limits.tokens * CHARS_PER_TOKEN].encode("utf-8", "replace").decode() for text in texts]
         answer = self.request(PATH, deadline, {"inputs": cut, "truncate": True})
-        return check_vectors(answer, len(texts), TOP, origin(self.base))
+        return check_vectors(answer, len(texts), TOP, self.client.name)
 
     def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        return request_json(self.base, path, deadline, body, headers=authorization(self.key), max_bytes=MAX_BYTES)
+        return self.client.request(path, deadline, body)
 
 
 def check_vectors(found: Any, count: int, top: int, server: str) -> list[Sparse]:
