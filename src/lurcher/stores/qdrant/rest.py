@@ -45,7 +45,7 @@ def connect_rest(url: str, server: SplitResult, settings: Settings) -> RestPoint
 
 
 class RestPoints:
-    exclusive, parallel_queries = False, True
+    exclusive = False
 
     def __init__(self, url: str, client: Client, settings: QdrantSettings, seconds: float) -> None:
         self.url, self.concurrency = url, CONCURRENCY

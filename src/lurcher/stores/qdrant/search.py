@@ -102,7 +102,7 @@ def _fusion_query(legs: list[Json], question: Question) -> Json:
 def _run_queries(
     points: Points, units: str, of_units: list[Json], files: str, of_files: list[Json]
 ) -> tuple[list[Found], list[Found]]:
-    if not points.parallel_queries or not of_units or not of_files:
+    if not of_units or not of_files:
         found, cards = points.query(units, of_units) if of_units else [], points.query(files, of_files) if of_files else []
         return _sort_ties(found), _sort_ties(cards)
     with ThreadPoolExecutor(1, "lurcher-ask") as pool:
