@@ -15,7 +15,7 @@ from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
 from lurcher.inspect.services import stack
 from lurcher.net import resilience
-from lurcher.stores.health import store_health
+from lurcher.stores.shared import store_health
 from tests.conftest import Run, write_repository
 from tests.net.servers import infinity, scoring, sparse
 from tests.rerank import server
@@ -127,7 +127,7 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
         def close(self) -> None: ...
 
     settings = of({"store.url": "qdrant://someone:secret@127.0.0.1:6333/x?api_key=secret"})
-    monkeypatch.setattr("lurcher.stores.health.store_at", lambda url, settings: Store())
+    monkeypatch.setattr("lurcher.stores.shared.store_at", lambda url, settings: Store())
     found = store_health(settings, root)
     assert found is not None and found.reachable
     assert (found.version, found.state) == ("1.15.1", "collection code_chunks, points 12")
@@ -136,7 +136,7 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
     def lost(url: str, settings: Settings) -> Store:
         raise StoreError("the store does not answer", "start it")
 
-    monkeypatch.setattr("lurcher.stores.health.store_at", lost)
+    monkeypatch.setattr("lurcher.stores.shared.store_at", lost)
     gone = store_health(settings, root)
     assert gone is not None and (gone.problem, gone.hint) == ("the store does not answer", "start it")
     assert "secret" not in str(gone)

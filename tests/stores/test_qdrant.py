@@ -165,10 +165,9 @@ class TestCollections:
 
 
 class TestFolders:
-    @pytest.mark.parametrize("kind", ["edge", "local"])
-    def test_what_was_written_is_there_the_next_time(self, tmp_path, kind):
+    def test_what_was_written_is_there_the_next_time(self, tmp_path):
         with quick(tmp_path / "x") as folder:
-            place = f"qdrant+{kind}://{folder}"
+            place = f"qdrant+edge://{folder}"
             filled(store_at(place, settings())).close()
             store = store_at(place, settings())
             assert store.head("p") == head(1, 30, 60)

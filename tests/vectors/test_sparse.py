@@ -12,7 +12,7 @@ from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, ServerError
 from lurcher.net import resilience
-from lurcher.vectors.sparse import SparseEmbedder, make_sparse_embedder
+from lurcher.vectors.service import SparseEmbedder, make_sparse_embedder
 from tests.net.servers import sparse, splade
 from tests.rerank import server
 from tests.rerank.server import playing
@@ -35,7 +35,7 @@ def test_our_own_terms_need_no_server() -> None:
 
 
 def test_every_text_has_its_vector_whatever_the_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lurcher.vectors.sparse.BATCH", 7)
+    monkeypatch.setattr("lurcher.vectors.service.BATCH", 7)
     texts = [f"cookie jar number {i} {'jar ' * (i % 5)}" for i in range(50)]
     with playing(sparse()) as played:
         for concurrency in (1, 4):
@@ -67,7 +67,7 @@ def test_texts_are_cut_at_the_limit_of_tokens() -> None:
 
 
 def test_only_the_greatest_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lurcher.vectors.sparse.TOP", 5)
+    monkeypatch.setattr("lurcher.vectors.service.TOP", 5)
     entries = [{"index": i, "value": float(i % 10)} for i in range(100, 200)]
     with playing(sparse([entries])) as played:
         found = embedder(played.url).embed_query("a")
@@ -100,7 +100,7 @@ def test_a_text_that_says_nothing_has_an_empty_vector() -> None:
 )
 def test_answers_that_make_no_sense_are_refused(answer: Any, said: str) -> None:
     with playing(sparse(answer)) as played, pytest.raises(ServerError, match=said) as raised:
-        embedder(played.url).embed_query("a")
+        embedder(played.url, embedding__query_seconds=60.0).embed_query("a")
     assert raised.value.service == "sparse"
 
 

@@ -222,7 +222,8 @@ class _Exchange:
             return ServerError(message, "start the server, or correct the address", passing=True)
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         message = f"{self._client.name} cannot be reached: {one_line(reason)}"
-        return ServerError(message, "check the server and its address", passing=True)
+        wrong_certificate = type(error).__name__ == "SSLCertVerificationError"
+        return ServerError(message, "check the server and its address", passing=not wrong_certificate)
 
     def _send(self, connection: HTTPConnection, deadline: Deadline) -> bool:
         """Send the request and read the reply; returns whether the connection can be used again."""

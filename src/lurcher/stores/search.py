@@ -16,13 +16,11 @@ from lurcher.query.intent import split_qualified_name
 from lurcher.query.plan import Plan, make_plan
 from lurcher.runtime.cache import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
-from lurcher.stores.assemble import AssembledSegment
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
-from lurcher.stores.codec import RECORD_FORMAT as RECORDS
-from lurcher.stores.codec import Record, decode_record
-from lurcher.stores.query import dense_query, name_query, sparse_query
+from lurcher.stores.query import SparseQuery, dense_query, name_query, sparse_query
+from lurcher.stores.records import RECORD_FORMAT as RECORDS
+from lurcher.stores.records import AssembledSegment, Record, decode_record
 from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot, StoreChanged
-from lurcher.stores.sparse import SparseQuery
 from lurcher.stores.vocabulary import Page, Vocabulary
 from lurcher.terms.split import compound
 from lurcher.types import Degraded, Filter, Query
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.vectors.sparse import SparseEmbedder
+    from lurcher.vectors.service import SparseEmbedder
 
     Vector = NDArray[np.float32]
 

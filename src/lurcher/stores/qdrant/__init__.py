@@ -40,7 +40,7 @@ def open_store(url: str, settings: Settings) -> Store:
     """The store at an address; no request is sent yet."""
     from lurcher.config.trust import user_setting
     from lurcher.errors import ConfigError
-    from lurcher.stores.qdrant.points import Points
+    from lurcher.stores.qdrant.layout import Points
     from lurcher.stores.qdrant.store import QdrantStore
 
     for key in settings.origins:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import MissingExtra, StoreError
+from lurcher.net.http import Deadline
 from lurcher.runtime.terminal import format_count
-from lurcher.stores.qdrant.layout import MATCH_NOTHING
-from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection
+from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection
 
 PAGE = 1000
 """Points in one reply to a listing."""
@@ -195,7 +195,7 @@ class LockedFolder:
         """Wait up to `seconds` for another process to release it."""
         import fcntl
 
-        give_up = time.monotonic() + seconds
+        deadline = Deadline.after(seconds)
         try:
             Path(self.path).mkdir(0o700, parents=True, exist_ok=True)
             self._handle = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -204,7 +204,7 @@ class LockedFolder:
                     fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return
                 except BlockingIOError:
-                    if time.monotonic() > give_up:
+                    if not deadline.left:
                         hint = f"wait until it ends, or use a server (qdrant://HOST), which several can share; {DOCTOR}"
                         raise StoreError(f"the store at {url} is open in another process", hint, passing=True) from None
                     time.sleep(0.05)

@@ -10,8 +10,7 @@ from urllib.parse import SplitResult, quote
 from lurcher.errors import ServerError, StoreError
 from lurcher.net.http import Client, Deadline
 from lurcher.net.resilience import BusyGate
-from lurcher.stores.qdrant.layout import MATCH_NOTHING
-from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, check_reply
+from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection, check_reply
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
