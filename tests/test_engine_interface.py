@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.runtime.cache import Cache
+from lurcher.runtime.process import Cache
 
 METHODS = {
     "begin_history", "brief", "check_here", "clear", "clear_library", "close", "context", "elsewhere", "examples", "exists",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.config import folders
+from lurcher.config import user_files
 from tests import own_home
 
 STRAY = """
@@ -22,7 +22,8 @@ def test_a_stray_file():
 
 def test_all_folders_of_the_user_are_the_tests_own() -> None:
     own = own_home.folder()
-    places = [folders.state_folder(), folders.cache_folder(), folders.data_folder(), Path.home(), Path(tempfile.gettempdir())]
+    folders = [user_files.state_folder(), user_files.cache_folder(), user_files.data_folder()]
+    places = [*folders, Path.home(), Path(tempfile.gettempdir())]
     assert all(place.is_relative_to(own) for place in places)
     assert own_home.real_home() not in (Path.home(), own)
     code = "import os, tempfile; print(os.path.expanduser('~'), tempfile.gettempdir())"

@@ -164,7 +164,7 @@ def test_only_the_configuration_reads_toml() -> None:
 
 ENVIRONMENT_READERS = {
     "config/loader.py",
-    "config/folders.py",
+    "config/user_files.py",
     "config/trust.py",
     "start.py",  # sets how many threads numpy may start, before anyone imports it
     "sources/git/command.py",  # hands git an environment that nobody else decides on

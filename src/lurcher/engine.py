@@ -16,10 +16,9 @@ from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import ConfigError, LurcherError, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots, state_of
-from lurcher.query.sources import LIBRARIES, choose_sources, installed_source
-from lurcher.query.validate import as_tuple, check_query, make_filter
-from lurcher.runtime.cache import Cache
+from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
 from lurcher.runtime.light import TYPE_CHECKING, partial, replace
+from lurcher.runtime.process import Cache
 from lurcher.sources.roots import find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 

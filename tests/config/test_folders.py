@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.config.folders import cache_folder, data_folder, hub_folder, named_folder, state_folder
+from lurcher.config.user_files import cache_folder, data_folder, hub_folder, named_folder, state_folder
 from lurcher.errors import ConfigError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import config
-from lurcher.config.user_file import edit_text, write_setting
+from lurcher.config.user_files import edit_text, write_setting
 from lurcher.errors import ConfigError
 
 

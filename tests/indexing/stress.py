@@ -106,8 +106,10 @@ class Clock:
         self.problems: list[str] = []
 
     def attempt(self, name: str, turn: Callable[[], str]) -> None:
-        """Take turns; what one returns is what is wrong with what it saw."""
-        while time.monotonic() < self._read_deadline and len(self.problems) < 3:
+        """Take turns, one at least; what a turn returns is what is wrong with what it saw."""
+        first = True
+        while (first or time.monotonic() < self._read_deadline) and len(self.problems) < 3:
+            first = False
             try:
                 problem = turn()
             except Exception:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from lurcher.runtime.arrays import np as small
+from lurcher.runtime.kernel import np as small
 
 KINDS = ("bool", "int8", "uint8", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 WHOLE, REAL = KINDS[1:8], KINDS[8:]

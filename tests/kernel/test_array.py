@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.runtime.arrays import np as small
+from lurcher.runtime.kernel import np as small
 from tests.kernel import kernel
 from tests.kernel.arrays import KINDS, REAL, REFUSED, WHOLE, arrays, image, of, quiet, same, same_number
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lurcher.runtime.arrays import np as small
+from lurcher.runtime.kernel import np as small
 from tests.kernel import kernel
 from tests.kernel.arrays import KINDS, REAL, REFUSED, WHOLE, alike, arrays, either, numbers_of, of, quiet, same, same_number
 

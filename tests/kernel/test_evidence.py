@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.query.expand import Group
-from lurcher.ranking import default
-from lurcher.ranking.evidence import dense, folder, name, types
+from lurcher.lanes.dense import DenseCosines
+from lurcher.query.plan import Group
+from lurcher.ranking import default, evidence
+from lurcher.ranking.evidence import score_dense, score_file_name, score_folders, score_types
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -82,17 +83,17 @@ RARITIES = st.sampled_from([{}, {"parse": 2.3}, {"parse": 0.7, "open": 3.1}])
 
 @given(postings(), SIZES)
 def test_names_are_explained_alike(found: dict[Any, Any], sizes: list[int]) -> None:
-    both(name, lambda: name.score(asked(found, sizes, {})))
+    both(evidence, lambda: score_file_name(asked(found, sizes, {})))
 
 
 @given(postings(), SIZES, RARITIES)
 def test_types_are_covered_alike(found: dict[Any, Any], sizes: list[int], idf: dict[str, float]) -> None:
-    both(types, lambda: types.score(asked(found, sizes, idf)))
+    both(evidence, lambda: score_types(asked(found, sizes, idf)))
 
 
 @given(postings(), RARITIES)
 def test_folders_count_alike(found: dict[Any, Any], idf: dict[str, float]) -> None:
-    both(folder, lambda: folder.score(asked(found, [1] * DEFINITIONS, idf)))
+    both(evidence, lambda: score_folders(asked(found, [1] * DEFINITIONS, idf)))
 
 
 REALS = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 0.1 + 0.2]), min_size=FILES, max_size=FILES)
@@ -112,7 +113,7 @@ def test_files_near_the_question_gain_alike(
         file_column={"units": number.astype(np.uint32)}.__getitem__, unit_counts=number, path_rank=np.arange(FILES)[::-1].copy()
     )
 
-    class Lane(dense.DenseCosines):
+    class Lane(DenseCosines):
         def __bool__(self) -> bool:
             return True
 
@@ -129,11 +130,11 @@ def test_files_near_the_question_gain_alike(
         lane = object.__new__(Lane)
         lane.known = known
         context: Any = SimpleNamespace(snapshot=snapshot, allowed=np.array(allowed), settings=settings, lanes={"dense": lane})
-        return dense.score(context, np.array(others), 0.3, 0.45)
+        return score_dense(context, np.array(others), 0.3, 0.45)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "MOST_FILES", most)
-        both(dense, score)
+        patch.setattr(evidence, "DENSE_FILES", most)
+        both(evidence, score)
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.7, 1.0]), REALS), max_size=5))

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lurcher.answer import excerpts
-from lurcher.ranking.evidence import dense
+from lurcher.ranking import evidence
+from lurcher.ranking.evidence import _average_nearest_units
 from lurcher.storage import container, postings
 from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS, TableRows, row_layout
 from lurcher.storage.snapshot import Snapshot
@@ -87,12 +88,12 @@ def test_the_nearest_units_are_the_same(counts: list[int], seed: int) -> None:
 
     def found() -> tuple[bytes, list[int]]:
         context: Any = SimpleNamespace(snapshot=SimpleNamespace(unit_counts=number), nearest=None)
-        means = dense._average_nearest_units(context, lane, np.arange(len(counts)))
+        means = _average_nearest_units(context, lane, np.arange(len(counts)))
         return np.array(means).tobytes(), np.array(context.nearest).tolist()
 
     native = found()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "native", lambda: None)
+        patch.setattr(evidence, "native", lambda: None)
         assert native == found()
 
 

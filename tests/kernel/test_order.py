@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.ranking.evidence import content
+from lurcher.ranking import evidence
+from lurcher.ranking.evidence import sum_harmonic
 from lurcher.storage import numbering
 from tests.kernel import kernel
 
@@ -38,10 +39,10 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
     scores = scores_of(sum(counts), random, share)
     allowed = random.random(len(counts)) < 0.8
     files = numbering.best_units_by_file(snapshot, scores)
-    native = content.sum_harmonic(snapshot, scores, files, allowed, power)
+    native = sum_harmonic(snapshot, scores, files, allowed, power)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content, "native", lambda: None)
-        plain = content.sum_harmonic(snapshot, scores, files, allowed, power)
+        patch.setattr(evidence, "native", lambda: None)
+        plain = sum_harmonic(snapshot, scores, files, allowed, power)
     assert native.tobytes() == plain.tobytes()
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lurcher.ranking.evidence import content
+from lurcher.ranking import evidence
+from lurcher.ranking.evidence import sum_harmonic
 from lurcher.storage import numbering, vectors
 from lurcher.storage.vectors import ProductBuffer, to_direction
 from tests.kernel import kernel
@@ -38,13 +39,13 @@ def test_files_of_many_units() -> None:
     scores = np.where(random.random(total) < 0.4, random.random(total), 0.0)
     allowed = random.random(len(counts)) < 0.9
     files = numbering.best_units_by_file(snapshot, scores)
-    native = content.sum_harmonic(snapshot, scores, files, allowed, 1.0)
+    native = sum_harmonic(snapshot, scores, files, allowed, 1.0)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (numbering, content):
+        for module in (numbering, evidence):
             patch.setattr(module, "native", lambda: None)
         patch.setattr(numbering, "np", np)
         plain = numbering.best_units_by_file(snapshot, scores)
-        assert np.asarray(native).tobytes() == content.sum_harmonic(snapshot, scores, plain, allowed, 1.0).tobytes()
+        assert np.asarray(native).tobytes() == sum_harmonic(snapshot, scores, plain, allowed, 1.0).tobytes()
     assert [np.asarray(part).tolist() for part in files] == [part.tolist() for part in plain]
     snapshot.first_unit[-1] = total  # in the second half
     with pytest.raises(ValueError, match="not there"):

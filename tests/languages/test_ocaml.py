@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.query.filters import resolve_languages
+from lurcher.query.validate import resolve_languages
 from tests.languages.samples import Sample, check
 from tests.languages.trees import leads
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from lurcher.errors import FilterError
-from lurcher.query.filters import check_globs, matches_glob, resolve_languages
+from lurcher.query.validate import check_globs, matches_glob, resolve_languages
 
 
 @pytest.mark.parametrize(

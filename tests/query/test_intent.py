@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.query.intent import (
+from lurcher.query.plan import (
     LANGUAGE,
     REPORT,
     SYMBOL,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.query import intent, plan
-from lurcher.terms import split, stem
+from lurcher.query import plan
+from lurcher.terms import split, vocabulary
 
 PIECES = (
     "how", "What", "does", "don't", "not", "cannot", "no longer", "instead of", "crashes", "KeyError", "error", "warning",
@@ -28,29 +28,29 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).flat
 def test_questions_are_read_as_the_expressions_say(text: str) -> None:
     line = text.strip()
     if "\n" not in line:
-        assert intent._is_qualified_name(line) is (intent.QUALIFIED.match(line) is not None)
-    assert intent.find_code_names(text) == list(dict.fromkeys(found[0] for found in intent._CODE_NAME.finditer(text)))
-    assert intent.find_capitalised_words(text) == list(dict.fromkeys(found[0] for found in intent._CAPITALISED.finditer(text)))
-    complains = intent._COMPLAINT.search(text) is not None
-    assert intent.requests_change(text) is (not intent._QUESTION.match(text) and complains)
+        assert plan._is_qualified_name(line) is (plan.QUALIFIED.match(line) is not None)
+    assert plan.find_code_names(text) == list(dict.fromkeys(found[0] for found in plan._CODE_NAME.finditer(text)))
+    assert plan.find_capitalised_words(text) == list(dict.fromkeys(found[0] for found in plan._CAPITALISED.finditer(text)))
+    complains = plan._COMPLAINT.search(text) is not None
+    assert plan.requests_change(text) is (not plan._QUESTION.match(text) and complains)
     assert plan._is_short_phrase(line) is (plan._PHRASE.fullmatch(line) is not None)
-    assert intent.split_qualified_name(text) == [
+    assert plan.split_qualified_name(text) == [
         part for part in re.split(r"::?|\.|#|->|/|\\", text.strip("@$#.:").removesuffix("()")) if part
     ]
-    if intent._REGEX_SYNTAX.search(line):
-        assert any(sign in line for sign in intent._REGEX_MARKS)
+    if plan._REGEX_SYNTAX.search(line):
+        assert any(sign in line for sign in plan._REGEX_MARKS)
 
 
 @pytest.mark.parametrize("text", ["how is a.b read", "retry after a failed request", "HTTPServer", "Foo::bar", "x y"])
 def test_both_ways_are_taken(text: str) -> None:
     """The expressions still decide about what is not plain."""
-    assert intent.detect_intent(text) == (intent.LANGUAGE if " " in text else intent.SYMBOL)
+    assert plan.detect_intent(text) == (plan.LANGUAGE if " " in text else plan.SYMBOL)
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.text(alphabet="aeiouybtwxs", max_size=12))
 def test_runs_of_vowels_are_counted(word: str) -> None:
-    assert stem._count_vowel_runs(word) == len(re.findall(r"(?:[aeiou]|(?<=[^aeiou])y)+", word))
+    assert vocabulary._count_vowel_runs(word) == len(re.findall(r"(?:[aeiou]|(?<=[^aeiou])y)+", word))
 
 
 @settings(max_examples=400, deadline=None)

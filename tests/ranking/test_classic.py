@@ -4,7 +4,7 @@ import pytest
 
 from lurcher.config import Settings
 from lurcher.ranking import classic
-from lurcher.ranking.stages import coherence, definition, noise, saturation, stem
+from lurcher.ranking.classic import apply_coherence, apply_definition, apply_noise, apply_saturation, apply_stem
 from lurcher.types import StageWhy
 from tests.small import context_of, ranked_paths
 
@@ -25,7 +25,7 @@ def test_coherence_lifts_the_best_unit_by_its_files_share() -> None:
     first, second, *_ = units_of(context, "a.py")
     (other,) = units_of(context, "b.py")
     scores, log = {first: 1.0, second: 0.5, other: 0.6}, dict[int, list[StageWhy]]()
-    coherence.apply(context, scores, log)
+    apply_coherence(context, scores, log)
     assert scores[first] == pytest.approx(1.0 + 1.0 * 0.2 * 1.5 / 1.5)
     assert scores[second] == 0.5
     assert scores[other] == pytest.approx(0.6 + 1.0 * 0.2 * 0.6 / 1.5)
@@ -35,7 +35,7 @@ def test_definition_multiplies_by_twelve_for_a_name() -> None:
     context = context_of(FILES, "Session")
     (unit,) = units_of(context, "src/session.py")
     scores, log = {unit: 0.01}, dict[int, list[StageWhy]]()
-    definition.apply(context, scores, log)
+    apply_definition(context, scores, log)
     assert scores[unit] == pytest.approx(0.01 * 12 * 1.5)
     assert log[unit][0].note == "defines Session"
 
@@ -44,7 +44,7 @@ def test_definition_multiplies_by_four_in_a_question() -> None:
     context = context_of({"src/net.py": FILES["src/session.py"]}, "how does Session send")
     (unit,) = units_of(context, "src/net.py")
     scores = {unit: 0.01}
-    definition.apply(context, scores, {})
+    apply_definition(context, scores, {})
     assert scores[unit] == pytest.approx(0.04)
 
 
@@ -52,7 +52,7 @@ def test_stem_adds_by_the_share_of_words_in_name_or_folder() -> None:
     context = context_of(FILES, "redirect banana")
     (unit,) = units_of(context, "src/redirect.py")
     scores = {unit: 2.0}
-    stem.apply(context, scores, {})
+    apply_stem(context, scores, {})
     assert scores[unit] == pytest.approx(2.0 + 2.0 * 0.5 * 1.5)
 
 
@@ -60,7 +60,7 @@ def test_noise_multiplies_tests_down() -> None:
     context = context_of(FILES, "redirect")
     (unit,) = units_of(context, "tests/test_redirect.py")
     scores, log = {unit: 1.0}, dict[int, list[StageWhy]]()
-    noise.apply(context, scores, log)
+    apply_noise(context, scores, log)
     assert scores[unit] == pytest.approx(0.3)
     assert log[unit][0].note == "test"
 
@@ -69,7 +69,7 @@ def test_saturation_halves_each_further_unit() -> None:
     context = context_of({"a.py": "x = 1\n" * 900}, "x")
     first, second, third, *_ = units_of(context, "a.py")
     scores = {first: 0.9, second: 1.0, third: 0.8}
-    saturation.apply(context, scores, {})
+    apply_saturation(context, scores, {})
     assert scores == {second: 1.0, first: pytest.approx(0.45), third: pytest.approx(0.2)}
 
 

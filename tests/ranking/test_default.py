@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 
 from lurcher import config
-from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
+from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import default
+from lurcher.ranking.noise import noise_factors
 from tests.small import context_of, ranked_paths
 
 BODY = "def run(value):\n    return value\n"
@@ -27,7 +28,7 @@ def test_the_file_that_is_named_for_it_comes_first_and_tests_last() -> None:
 
 def test_naming_tests_lifts_their_penalty() -> None:
     plain, asked = context_of(FILES, "redirect follow"), context_of(FILES, "redirect follow tests")
-    value = lambda context: default.noise.score(context)[3]  # noqa: E731
+    value = lambda context: noise_factors(context)[3]  # noqa: E731
     assert value(plain) == pytest.approx(0.3)
     assert value(asked) == 1.0
 

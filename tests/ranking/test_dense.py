@@ -9,10 +9,10 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking import classic, cosine, default
+from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
+from lurcher.ranking import classic, cosine, default, evidence
 from lurcher.ranking.context import Context, Ranking
-from lurcher.ranking.evidence import dense
+from lurcher.ranking.evidence import DENSE_ALONE, _average_nearest_units, _find_largest, score_dense
 from lurcher.storage.numbering import top_files
 from tests.small import context_of, snapshot_of
 from tests.tables import WORDS, table_of
@@ -58,11 +58,11 @@ def test_the_formula_worked_by_hand() -> None:
     snapshot = context.snapshot
     others = np.zeros(snapshot.file_total)
     others[3] = 0.8
-    gained = dense.score(context, others, 0.25, 0.2)
+    gained = score_dense(context, others, 0.25, 0.2)
     lane = context.lanes["dense"]
     assert gained is not None
     cards = lane.cards()  # type: ignore[attr-defined]
-    near = np.flatnonzero((cards >= dense.ALONE) | (others > 0))
+    near = np.flatnonzero((cards >= DENSE_ALONE) | (others > 0))
     chunks = {}
     every = lane.scan()  # type: ignore[attr-defined]
     for file in near.tolist():
@@ -82,7 +82,7 @@ def test_the_mean_is_of_the_three_nearest_units() -> None:
     context = context_of({"a.py": many, "b.py": "location = 1\n"}, QUESTION, table=TABLE)
     lane = context.lanes["dense"]
     pool = np.array([0, 1])
-    means = dense._average_nearest_units(context, lane, pool)  # type: ignore[arg-type]
+    means = _average_nearest_units(context, lane, pool)  # type: ignore[arg-type]
     every = lane.scan()  # type: ignore[attr-defined]
     units = list(context.snapshot.units_of(0))
     assert len(units) > 3
@@ -113,9 +113,9 @@ def test_what_was_found_by_words_stays_found(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_files_beyond_the_pool_keep_their_order_and_come_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "MOST_FILES", 2)
+    monkeypatch.setattr(evidence, "DENSE_FILES", 2)
     context = asked("redirected location cookie idle value")
-    gained = dense.score(context, np.array([0.5, 0.4, 0.3, 0.2, 0.1]), 0.25, 0.2)
+    gained = score_dense(context, np.array([0.5, 0.4, 0.3, 0.2, 0.1]), 0.25, 0.2)
     assert gained is not None
     assert (gained >= -0.95 * np.array([0.5, 0.4, 0.3, 0.2, 0.1])).all()
     ranking = default.rank(context)
@@ -147,14 +147,14 @@ def test_a_report_is_ranked_by_its_words_alone() -> None:
 
 
 def test_a_guess_from_spelling_brings_in_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "ALONE", 0.0)
+    monkeypatch.setattr(evidence, "DENSE_ALONE", 0.0)
     context = asked("xyzzy frobnicates")
     assert context.plan.intent == LANGUAGE and context.lanes["dense"]
     assert len(default.rank(context)) == 0
 
 
 def test_a_file_is_found_by_meaning_alone_only_if_it_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "ALONE", 0.99)
+    monkeypatch.setattr(evidence, "DENSE_ALONE", 0.99)
     context = asked()
     assert paths(context, default.rank(context)) == ["src/words.py"]
 
@@ -215,4 +215,4 @@ def test_the_best_files_of_equals_are_the_first_by_path() -> None:
 
 def test_the_largest_of_each_run_is_the_first_of_equals() -> None:
     values = np.array([0.1, 0.5, 0.5, -1.0, 0.2, 0.3, 0.3, 0.3])
-    assert dense._find_largest(values, np.array([0, 3, 5]), np.repeat([0, 1, 2], [3, 2, 3])).tolist() == [1, 4, 5]
+    assert _find_largest(values, np.array([0, 3, 5]), np.repeat([0, 1, 2], [3, 2, 3])).tolist() == [1, 4, 5]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.ranking.stages import proximity
-from lurcher.ranking.stages.proximity import find_neighbours
+from lurcher.ranking.classic import MAX_NEIGHBOURS, PROXIMITY_WEIGHT, apply_proximity, find_neighbours
 from lurcher.types import StageWhy
 from tests.small import context_of, snapshot_of
 
@@ -31,7 +30,7 @@ def test_nearness_decays_with_each_hop_and_goes_both_ways() -> None:
 
 
 def test_to_be_near_a_hub_says_nothing() -> None:
-    users = {f"app/user_{i}.py": "from app import rows\n" for i in range(proximity.MAX_NEIGHBOURS + 1)}
+    users = {f"app/user_{i}.py": "from app import rows\n" for i in range(MAX_NEIGHBOURS + 1)}
     snapshot = snapshot_of({**FILES, **users})
     found = find_neighbours(snapshot, {snapshot.live_paths["app/rows.py"]: 1.0})
     assert not any(snapshot.path(file).startswith("app/user_") for file in found)
@@ -42,7 +41,7 @@ def test_the_stage_adds_its_share_of_the_best_score_and_says_why() -> None:
     unit = {context.snapshot.path(int(file)): number for number, file in enumerate(context.snapshot.unit_file.tolist())}
     scores = {unit["app/router.py"]: 2.0, unit["app/table.py"]: 1.0, unit["app/other.py"]: 1.0}
     log: dict[int, list[StageWhy]] = {}
-    proximity.apply(context, scores, log)
-    assert scores[unit["app/table.py"]] == pytest.approx(1.0 + 2.0 * proximity.WEIGHT)
+    apply_proximity(context, scores, log)
+    assert scores[unit["app/table.py"]] == pytest.approx(1.0 + 2.0 * PROXIMITY_WEIGHT)
     assert scores[unit["app/other.py"]] == 1.0
     assert log[unit["app/table.py"]][0].note == "1 import away from app/router.py"

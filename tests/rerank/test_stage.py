@@ -17,7 +17,7 @@ from lurcher.errors import CursorError, QueryError
 from lurcher.rerank import stage as second
 from lurcher.rerank.base import Candidate, Judged
 from lurcher.rerank.stage import RerankedOrder, TopHits, run_rerankers
-from lurcher.runtime.cache import Cache
+from lurcher.runtime.process import Cache
 from lurcher.types import Answer
 from tests.corpora.history.repo import Repo
 from tests.rerank import server

@@ -9,7 +9,7 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.errors import DeadlineExceeded
 from lurcher.lanes import literal
-from lurcher.runtime.cancel import Cancelled, check_cancelled, run_cancellable
+from lurcher.runtime.process import Cancelled, check_cancelled, run_cancellable
 from tests.conftest import write_repository
 
 

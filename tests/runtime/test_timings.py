@@ -14,7 +14,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
-from lurcher.runtime.timings import pause, wait_for_exit
+from lurcher.runtime.process import pause, wait_for_exit
 from lurcher.sources.git.command import finish, start
 from lurcher.storage.lock import NAME, IndexLock
 from lurcher.surfaces.cli.index_cmd import _Stop

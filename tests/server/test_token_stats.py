@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.config import folders
+from lurcher.config import user_files
 from lurcher.server import token_stats
 from lurcher.server.token_stats import LOCK, NAME, TokenCount
 from tests.conftest import environment, run_lurcher, write_repository
@@ -120,5 +120,5 @@ def test_a_search_from_the_command_line_counts_nothing(tmp_path: Path) -> None:
 
 
 def test_where_it_is_kept(tmp_path: Path) -> None:
-    assert folders.state_folder({"XDG_STATE_HOME": "/x", "HOME": "/h"}) == Path("/x/lurcher")
-    assert folders.state_folder({"HOME": "/h"}) == Path("/h/.local/state/lurcher")
+    assert user_files.state_folder({"XDG_STATE_HOME": "/x", "HOME": "/h"}) == Path("/x/lurcher")
+    assert user_files.state_folder({"HOME": "/h"}) == Path("/h/.local/state/lurcher")

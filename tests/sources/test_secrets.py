@@ -12,7 +12,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, LurcherError, PathError
-from lurcher.sources import decode, filter, secrets
+from lurcher.sources import decode, filter
 from lurcher.sources.secrets import REASON, SUSPECT, secret_path, secret_text
 from lurcher.storage import manifest as manifests
 from tests.corpora.history.repo import Repo
@@ -261,4 +261,4 @@ def test_one_that_others_could_read_is_closed_when_it_is_written(tmp_path: Path)
 
 
 def test_the_reason_is_one_that_an_index_can_keep() -> None:
-    assert secrets.REASON in manifests.SKIP_REASONS
+    assert filter.REASON in manifests.SKIP_REASONS

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.runtime.arrays import np as small
+from lurcher.runtime.kernel import np as small
 from lurcher.storage.segment import TableRows, row_layout
 from tests.kernel import kernel
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from lurcher.errors import LurcherError, QueryError, UsageError
-from lurcher.query.sources import KNOWN
-from lurcher.query.validate import FUSIONS, MAX_LIMIT
+from lurcher.query.validate import FUSIONS, KNOWN, MAX_LIMIT
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.http.endpoints import ENDPOINTS

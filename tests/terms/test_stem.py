@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.terms import vocabulary
-from lurcher.terms.stem import stem
-from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
+from lurcher.terms.vocabulary import STOP_WORDS, abbreviations, stem
 
 
 @pytest.mark.parametrize(

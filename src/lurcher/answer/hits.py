@@ -20,9 +20,9 @@ from lurcher.answer.excerpts import (
 from lurcher.lanes.base import is_located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
-from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import TYPE_CHECKING, partial
+from lurcher.runtime.process import check_cancelled
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Hit, Match, Query, Why

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.indexing.generation import View
     from lurcher.indexing.workspace import Workspace
-    from lurcher.runtime.cache import Cache
-    from lurcher.runtime.timings import Stopwatch
+    from lurcher.runtime.process import Cache, Stopwatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.answer import cursor as cursors
+from lurcher.answer import page as cursors
 from lurcher.answer.hits import Focus, HitList, locate_hits
 from lurcher.answer.page import Findings, add_notes
 from lurcher.errors import ModelError, Template
@@ -10,14 +10,12 @@ from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.base import LaneResult, Request, run_lanes
-from lurcher.query.filters import filter_files
-from lurcher.query.intent import SYMBOL, split_qualified_name
-from lurcher.query.plan import Plan, compile_literal_query, make_plan
-from lurcher.query.validate import check_query, make_filter
+from lurcher.query.plan import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
+from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking.context import Context, Ranking, find_own_words, ranking_lanes, ranking_named
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, replace
-from lurcher.runtime.timings import Stopwatch
+from lurcher.runtime.process import Stopwatch
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.terms.split import compound
 from lurcher.types import Answer, Degraded, Query, SymbolAnswer, SymbolHit
@@ -196,7 +194,7 @@ class CodeCorpus:
         snapshot = self._workspace.snapshot(views)
         if has_code(snapshot):
             return False
-        from lurcher.corpora.notes.link_graph import open_vault
+        from lurcher.corpora.notes.links import open_vault
 
         return bool(open_vault(snapshot).notes.any())
 
@@ -280,7 +278,7 @@ def rank_units(
     settings, model = services.settings, services.workspace.model
     allowed = filter_files(snapshot, filter)
     if not query.prose:
-        from lurcher.corpora.notes.link_graph import open_vault
+        from lurcher.corpora.notes.links import open_vault
 
         allowed &= ~open_vault(snapshot).notes
     clock.lap("filter")

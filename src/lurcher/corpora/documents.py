@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
 from lurcher.answer.page import add_notes
-from lurcher.config import Settings, folders
+from lurcher.config import Settings, user_files
 from lurcher.corpora.code import CodeCorpus
 from lurcher.corpora.notes.corpus import NotesCorpus
 from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings
     from lurcher.corpora.base import Corpus, SearchRequest, Services
-    from lurcher.runtime.timings import Stopwatch
+    from lurcher.runtime.process import Stopwatch
 
 _NOTE_FILTERS = ("tags", "since", "until")
 _COMMIT_FILTERS = {"author": Template("{author}"), "outcomes": Template("{outcome}")}
@@ -209,7 +209,7 @@ class DocumentsProject(RootIndex):
 def _folder(owner: RootIndex, name: str) -> Path:
     own = owner.store.folder
     if own.is_relative_to(owner.root.path):
-        return folders.cache_folder() / "sources" / f"{owner.root.path.name}-{digest_root(owner.root)}" / name
+        return user_files.cache_folder() / "sources" / f"{owner.root.path.name}-{digest_root(owner.root)}" / name
     return own.parent / f"{own.name}.sources" / name
 
 

@@ -8,16 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
-from lurcher.answer import cursor as cursors
+from lurcher.answer import page as cursors
 from lurcher.answer.page import Findings, Listing, add_notes
 from lurcher.corpora.code import code_query
 from lurcher.errors import LurcherError, PathError, Template, UsageError
-from lurcher.query.expand import expand, extract_terms
-from lurcher.query.intent import REPORT, SYMBOL, requests_change
+from lurcher.query.plan import REPORT, SYMBOL, expand, extract_terms, requests_change
 from lurcher.rerank.base import Candidate
 from lurcher.rerank.stage import Factor
 from lurcher.runtime.light import TYPE_CHECKING, replace
-from lurcher.runtime.timings import Stopwatch
+from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Answer, Degraded, Hit, Query, StageWhy, Why
 

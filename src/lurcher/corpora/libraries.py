@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings
     from lurcher.corpora.base import SearchRequest, Services
-    from lurcher.runtime.timings import Stopwatch
+    from lurcher.runtime.process import Stopwatch
 
 
 SOURCE = "libraries"

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.notes.link_graph import open_vault
-from lurcher.corpora.notes.mentions import MentionFinder, find_paths_named
+from lurcher.corpora.notes.links import MentionFinder, find_paths_named, open_vault
 from lurcher.lanes.symbol import find_definitions, select_fitting
 from lurcher.sources.git.commit import iso_date
 from lurcher.storage.snapshot import Snapshot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lurcher.indexing.coverage import unreadable_notes
 from lurcher.indexing.generation import View
-from lurcher.runtime.cancel import check_cancelled
+from lurcher.runtime.process import check_cancelled
 from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import MOST_EXAMPLES
 from lurcher.storage import manifest as manifests

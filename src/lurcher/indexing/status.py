@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from lurcher.errors import BroadRoot, IndexError_
 from lurcher.indexing.freshness import compare_listing
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import describe_kernel
+from lurcher.runtime.kernel import describe_kernel, np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.lock import find_holder
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest

@@ -28,9 +28,9 @@ from lurcher.errors import ModelError
 from lurcher.indexing.build import InputFiles, ReadResult, TreeReader, build_segment, read_inputs
 from lurcher.runtime.fork import ForkedChild, can_fork
 from lurcher.runtime.kernel import trim_heap
+from lurcher.runtime.process import wait_for_exit
 from lurcher.runtime.sandbox import receive as _receive
 from lurcher.runtime.sandbox import send as _send
-from lurcher.runtime.timings import wait_for_exit
 from lurcher.storage.container import PACK_BYTES, Container, file_stamp
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.disk import remove_file, remove_scratch, write_scratch

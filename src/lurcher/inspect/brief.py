@@ -170,7 +170,7 @@ def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> 
         def first(text: bytes) -> int | None:
             return next((start for start, _ in pattern.lines(text)), None)
     else:
-        from lurcher.corpora.notes.mentions import MentionFinder
+        from lurcher.corpora.notes.links import MentionFinder
 
         mentions = MentionFinder(snapshot, snapshot.path(file))
         names, first = mentions.words, mentions.first

@@ -10,7 +10,7 @@ from typing import Any
 
 from lurcher.indexing.note_files import PARSED, is_note
 from lurcher.inspect.answers import Basis
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.sources.git import command
 from lurcher.sources.roles import TEST, VENDORED
 from lurcher.storage.snapshot import Snapshot

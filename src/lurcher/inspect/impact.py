@@ -11,7 +11,7 @@ from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, Dependent, Hop, ImpactAnswer
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
-from lurcher.query.intent import split_qualified_name
+from lurcher.query.plan import split_qualified_name
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound

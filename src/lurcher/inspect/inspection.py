@@ -11,8 +11,7 @@ from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect.answers import Basis
 from lurcher.inspect.resolve_path import file_at, file_or_symbol, files_at, unit_at
-from lurcher.query.filters import filter_files
-from lurcher.query.validate import as_tuple
+from lurcher.query.validate import as_tuple, filter_files
 from lurcher.runtime.light import replace
 from lurcher.types import Filter
 
@@ -164,7 +163,7 @@ class Inspection:
         """Why a file, or the unit around one of its lines, is or is not among the hits for a request."""
         from lurcher.corpora.code import code_query
         from lurcher.inspect.why import left_out, unknown, why
-        from lurcher.runtime.timings import Stopwatch
+        from lurcher.runtime.process import Stopwatch
 
         query = code_query(replace(request, rerank=()), self._services)
         names = self._workspace.candidate_paths(path)

@@ -12,8 +12,7 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.answers import Basis
 from lurcher.inspect.resolve_path import file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.expand import Group
-from lurcher.query.intent import REPORT
+from lurcher.query.plan import REPORT, Group
 from lurcher.ranking.context import Context, Ranking
 from lurcher.runtime.terminal import format_count
 from lurcher.sources import secrets

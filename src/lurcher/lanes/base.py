@@ -10,8 +10,8 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError, UsageError
 from lurcher.query.plan import Plan
 from lurcher.registry import find
-from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
+from lurcher.runtime.process import check_cancelled
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, LaneWhy, Match
 from lurcher.vectors.model import Model

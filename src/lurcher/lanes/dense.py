@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from lurcher.lanes.base import Request
-from lurcher.query.expand import extract_terms
-from lurcher.query.plan import Plan
-from lurcher.runtime.arrays import np
+from lurcher.query.plan import Plan, extract_terms
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.storage.numbering import count_above_and_equal, order_units
 from lurcher.storage.postings import expand_runs

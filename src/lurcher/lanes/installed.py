@@ -8,7 +8,7 @@ from __future__ import annotations
 from lurcher.errors import ConfigError, CorruptIndex
 from lurcher.lanes.base import Request, describe_failure, lane_named
 from lurcher.query.plan import LANES
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.types import Degraded, LaneWhy
 

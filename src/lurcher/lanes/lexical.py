@@ -10,10 +10,8 @@ from math import log
 
 from lurcher.config.schema import LexicalSettings
 from lurcher.lanes.base import Request
-from lurcher.query.expand import Group
-from lurcher.query.intent import REPORT
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.query.plan import REPORT, Group
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass
 from lurcher.storage.numbering import FileScores, best_units_by_file, count_above_and_equal, rank_of_unit
 from lurcher.storage.postings import PostingSum

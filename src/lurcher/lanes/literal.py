@@ -10,10 +10,9 @@ from itertools import islice
 
 from lurcher.lanes.base import Request
 from lurcher.query.text_pattern import TextPattern
-from lurcher.runtime.arrays import np
-from lurcher.runtime.cancel import check_cancelled
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
+from lurcher.runtime.process import check_cancelled
 from lurcher.storage.segment import HAS_UNINDEXED_WORDS
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot

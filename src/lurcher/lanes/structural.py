@@ -26,9 +26,9 @@ from lurcher.query.syntax_pattern import (
     parse_pattern,
     prepare_for_grammar,
 )
-from lurcher.runtime.arrays import np
-from lurcher.runtime.cancel import check_cancelled
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.runtime.process import check_cancelled
 from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Captures, Degraded, LaneWhy, Match

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lurcher.lanes.base import Request
-from lurcher.query.intent import split_qualified_name
-from lurcher.runtime.arrays import np
+from lurcher.query.plan import split_qualified_name
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.numbering import order_by_path

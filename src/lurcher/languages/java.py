@@ -1,10 +1,11 @@
-"""Java.
+"""Java, and the resolver of imports that Java, Kotlin and Scala share.
 
 Definitions: types, their methods and fields, the constants of enums and the components of records.
 
 Imports: `import a.b.C;`, `import a.b.*;`, `import static a.b.C.d;`, and the package with the types of the file.
 
-Resolution: see jvm.py.
+Resolution: names in packages, by what files declare. A name leads to the files that declare it in its package, or bear it where
+none does; a wildcard to all files of the package, which share the confidence. The languages see each other.
 """
 
 from __future__ import annotations
@@ -12,12 +13,117 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import COMMENT, PACKAGE, DefinitionRules, Found, Import, ImportRules, Language, not_private
-from lurcher.languages.jvm import JvmResolver
 from lurcher.languages.nodes import cut, declared, line_of
+from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
 from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+_LANGUAGES = ("java", "kotlin", "scala")
+_UNREAD = 0.5
+_MOST_UNREAD = 8
+_Asked = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""What is imported, the names that are taken, and the packages around."""
+
+
+class JvmResolver:
+    def __init__(self, tree: Tree) -> None:
+        self._files: dict[str, list[str]] = {}
+        """Package to its files."""
+        self._names: dict[str, list[str]] = {}
+        """Package and name, joined by a dot, to the files that declare it."""
+        self._stems: dict[str, list[str]] = {}
+        """The same by file name, for what the grammar could not read; Kotlin's functions are in a class that is named so."""
+        self._scopes: dict[str, tuple[str, ...]] = {}
+        """Scala file to the packages in which its imports may begin, innermost first."""
+        for path in sorted(tree.paths_of(*_LANGUAGES)):
+            stem = path[path.rfind("/") + 1 :].partition(".")[0]
+            scopes = []
+            for found in tree.imports[path]:
+                if found.kind == PACKAGE:
+                    scopes.append(found.spec)
+                    _add(self._files, found.spec, path)
+                    for name in found.names:
+                        _add(self._names, f"{found.spec}.{name}", path)
+                    for name in (stem, f"{stem}Kt") if path.endswith(".kt") else (stem,):
+                        _add(self._stems, f"{found.spec}.{name}", path)
+            if path.endswith((".scala", ".sc")):
+                self._scopes[path] = tuple(dict.fromkeys(_outwards(scopes)))
+        self._beginnings: dict[str, str] = {}
+        """What `_beginning` said: most of what is asked for is external, and asked for again."""
+        self._packages: dict[str, tuple[Target, ...]] = {}
+        self._near = False
+        """Whether the answer that is being made depends on the folder of who asks."""
+        self._answers: dict[tuple[str, _Asked], tuple[Target, ...]] = {}
+        self._anywhere: dict[_Asked, tuple[Target, ...]] = {}
+        """Answers that are the same for all folders."""
+
+    def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
+        scopes = self._scopes.get(path, ())
+        asked = (found.spec, found.names, scopes)
+        if asked in self._anywhere:
+            return self._anywhere[asked]
+        key = (folder_of(path), asked)
+        answer = self._answers.get(key)
+        if answer is None:
+            self._near = False
+            answer = self._absolute(path, found.spec.removeprefix("_root_."), found)
+            for scope in scopes:
+                if answer:
+                    break
+                answer = self._absolute(path, f"{scope}.{found.spec}", found)
+            if self._near:
+                self._answers[key] = answer
+            else:
+                self._anywhere[asked] = answer
+        return answer
+
+    def _absolute(self, path: str, spec: str, found: Import) -> tuple[Target, ...]:
+        """The longest beginning of `spec` that something declares, in a package that is known."""
+        if found.names == ("*",) and spec in self._files and found.kind != "static":
+            package = self._packages.get(spec)
+            if package is None:
+                package = self._packages[spec] = split(self._files[spec])
+            return package
+        name = self._beginnings.get(spec)
+        if name is None:
+            name = self._beginnings[spec] = self._beginning(spec)
+        if not name:
+            return ()
+        declaring = self._names.get(name) or self._stems.get(name)
+        if declaring is None:
+            return self._unread(path, spec, name)
+        self._near |= len(declaring) > 1
+        return nearest(path, declaring)
+
+    def _beginning(self, spec: str) -> str:
+        while spec and spec not in self._names and spec not in self._stems and spec not in self._files:
+            spec = spec.rpartition(".")[0]
+        return spec
+
+    def _unread(self, path: str, spec: str, package: str) -> tuple[Target, ...]:
+        """A name that nobody declares may be in a file that could not be read to its end."""
+        unread = self._names.get(f"{package}.*", []) if spec != package else []
+        self._near |= len(unread) > 1
+        return nearest(path, unread, _UNREAD) if len(unread) <= _MOST_UNREAD else ()
+
+
+def _add(index: dict[str, list[str]], key: str, path: str) -> None:
+    entries = index.setdefault(key, [])
+    if not entries or entries[-1] != path:
+        entries.append(path)
+
+
+def _outwards(scopes: list[str]) -> list[str]:
+    """Packages from the innermost to the outermost."""
+    found = []
+    for scope in reversed(scopes):
+        while scope:
+            found.append(scope)
+            scope = scope.rpartition(".")[0]
+    return found
 
 
 _PATTERNS = (

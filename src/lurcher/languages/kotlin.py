@@ -6,7 +6,7 @@ Imports: `import a.b.C`, `import a.b.*`, and the package with what the file decl
 
 The grammar gives up on some files half-way; `*` among the declared names says that there may be more.
 
-Resolution: see jvm.py.
+Resolution: see java.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import COMMENT, PACKAGE, TYPES, DefinitionRules, Found, Import, ImportRules, Language, not_private
-from lurcher.languages.jvm import JvmResolver
+from lurcher.languages.java import JvmResolver
 from lurcher.languages.nodes import Finder, cut, flat, kept, line_of, members
 from lurcher.runtime.light import cache
 

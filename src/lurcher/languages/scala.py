@@ -4,7 +4,7 @@ Definitions: classes, traits, objects and their members; an extension's methods 
 
 Imports: `import a.b.{C, D => E, _}` (one import per name), and packages, clause within clause, with what they declare.
 
-Resolution: see jvm.py.
+Resolution: see java.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lurcher.languages.base import (
     Language,
     not_private,
 )
-from lurcher.languages.jvm import JvmResolver
+from lurcher.languages.java import JvmResolver
 from lurcher.languages.nodes import cut, each, kept, line_of, members, names
 from lurcher.runtime.light import cache
 

@@ -1,15 +1,22 @@
-"""Checks every value of a query; an error says which values are allowed, in the words that all surfaces use."""
+"""Checks every value of a query, chooses the sources it is sent to, and filters the files that may answer.
+
+An error says which values are allowed, in the words that all surfaces use. A filter that matches no file yields no hits.
+"""
 
 from __future__ import annotations
 
-from lurcher.errors import QueryError, Template, UsageError
-from lurcher.query.filters import check_globs, resolve_languages
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, pattern, replace
+from lurcher.errors import FilterError, QueryError, Template, UsageError
+from lurcher.runtime.kernel import np
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern, replace
 from lurcher.runtime.terminal import without_controls
-from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query
+from lurcher.storage.snapshot import Snapshot
+from lurcher.types import CASES, CONTEXTS, MODES, Degraded, Filter, Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
 
 MAX_QUERY_CHARS = 100_000
 MAX_LIMIT = 1000
@@ -128,3 +135,146 @@ def check_query(query: Query) -> Query:
     if query.case not in CASES:
         raise choice_error("case", query.case, CASES)
     return query if text == query.text else replace(query, text=text)
+
+
+SOURCES = ("code", "history", "notes")
+ALL = "all"
+LIBRARIES = "libraries"
+"""Searched only on their own: code of others would outnumber the project's."""
+KNOWN = (*SOURCES, LIBRARIES, ALL)
+_KNOWN_TO = {
+    "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcomes": ("history",),
+    "tags": ("notes",), "libraries": (LIBRARIES,),
+}  # fmt: skip
+"""Filter → the sources that support it."""
+_PARAMETERS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    sources: tuple[str, ...]
+    notes: tuple[Degraded, ...] = ()
+
+
+def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
+    """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
+    named = ("code",) if sources is None else as_tuple(sources)
+    for source in named:
+        if source not in KNOWN:
+            raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(KNOWN)}")
+    if not named:
+        raise UsageError("no source was given", f"name one of {', '.join(KNOWN)}")
+    if LIBRARIES in named and len(set(named)) > 1:
+        raise UsageError("libraries are asked by themselves", "leave the other sources out, or ask twice")
+    if filters.get("libraries") and LIBRARIES not in named:
+        raise UsageError(Template("{library} is for {in=libraries}"), "leave one of them out")
+    found = named[:1] if LIBRARIES in named else tuple(source for source in SOURCES if source in named or ALL in named)
+    notes: tuple[Degraded, ...] = ()
+    for name, value in filters.items():
+        unable = [source for source in found if value not in (None, (), []) and source not in _KNOWN_TO[name]]
+        if not unable:
+            continue
+        parameter = Template(f"{{{_PARAMETERS.get(name, name)}}}")
+        if ALL not in named:
+            message = Template("{*} is not for {*}", parameter, unable[0])
+            raise UsageError(message, f"only {' and '.join(_KNOWN_TO[name])} can be asked with it")
+        found = tuple(source for source in found if source not in unable)
+        notes += (Degraded(unable[0], Template("{*} left out: not known to {*}", " and ".join(unable), parameter), ""),)
+    if not found:
+        raise UsageError("no source knows all of these filters", "leave one of them out")
+    return Chosen(found, notes)
+
+
+def installed_source(sources: Sequence[str] | None) -> str | None:
+    """The source of an installed package, if `sources` names one."""
+    named = () if sources is None else as_tuple(sources)
+    unknown = [name for name in named if name not in KNOWN]
+    if not unknown:
+        return None
+    from lurcher.registry import installed
+
+    if not installed("sources", unknown[0]):
+        return None
+    if len(named) > 1:
+        raise UsageError(f"{unknown[0]} is asked by itself", "leave the other sources out, or ask twice")
+    return unknown[0]
+
+
+_MAX_GLOB = 1000
+
+
+def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Canonical language names; FilterError for an unknown one, with similar names."""
+    if not names:
+        return ()
+    from lurcher.languages.detect import LANGUAGES, resolve
+
+    found: list[str] = []
+    for name in names:
+        language = resolve(name)
+        if language is None:
+            import difflib
+
+            near = difflib.get_close_matches(name.lower(), LANGUAGES, 3) or sorted(LANGUAGES)[:12]
+            raise FilterError(f"unknown language '{name}'", f"known are: {', '.join(near)}, …")
+        found += (language, *LANGUAGES[language].also)
+    return tuple(dict.fromkeys(found))
+
+
+def check_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
+    for glob in globs:
+        broken = not glob.isascii() and any("\ud800" <= c <= "\udfff" for c in glob)
+        if not glob or len(glob) > _MAX_GLOB or "\0" in glob or glob.count("**") > 8 or broken:
+            raise FilterError(f"not a usable glob: {glob[:40]!r}", Template("for example: {path='src/**/*.py'}"))
+    return globs
+
+
+def filter_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
+    """Live files that pass the filter."""
+    allowed: NDArray[np.bool_] = snapshot.live_files.copy()
+    if filter.prefixes is None and not filter.languages and not filter.globs and not filter.excludes:
+        return allowed
+    for file in np.flatnonzero(allowed).tolist():
+        allowed[file] = _passes_filter(snapshot, file, filter)
+    return allowed
+
+
+def _passes_filter(snapshot: Snapshot, file: int, filter: Filter) -> bool:
+    path = snapshot.path(file)
+    if filter.prefixes is not None and not any(
+        not prefix or path == prefix or path.startswith(prefix + "/") for prefix in filter.prefixes
+    ):
+        return False
+    if filter.languages and snapshot.language(file) not in filter.languages:
+        return False
+    bare = snapshot.bare_path(file)
+    if filter.globs and not any(matches_glob(glob, bare) for glob in filter.globs):
+        return False
+    return not any(matches_glob(glob, bare) for glob in filter.excludes)
+
+
+def matches_glob(glob: str, path: str) -> bool:
+    """As in .gitignore: without a slash a glob matches any component, with one it is anchored; a folder matches its files."""
+    from fnmatch import fnmatchcase
+
+    parts = path.split("/")
+    glob = glob.removeprefix("./").rstrip("/")
+    if "/" not in glob:
+        return any(fnmatchcase(part, glob) for part in parts)
+    return _matches_components(glob.lstrip("/").split("/"), parts)
+
+
+def _matches_components(pattern: list[str], parts: list[str]) -> bool:
+    """Whether the pattern matches the path or one of the folders above it; `**` matches any number of folders."""
+    from fnmatch import fnmatchcase
+
+    reachable = {0}
+    for component in pattern:
+        following: set[int] = set()
+        for position in reachable:
+            if component == "**":
+                following.update(range(position, len(parts) + 1))
+            elif position < len(parts) and fnmatchcase(parts[position], component):
+                following.add(position + 1)
+        reachable = following
+    return bool(reachable)

@@ -10,7 +10,7 @@ from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
 from lurcher.query.plan import Plan
 from lurcher.registry import find
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, lru_cache
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split, words

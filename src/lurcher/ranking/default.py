@@ -9,12 +9,20 @@ of the same files come after the first unit of every file.
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.query.plan import Plan
+from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL, Plan
 from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
-from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, types
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.ranking.evidence import (
+    score_content,
+    score_definitions,
+    score_dense,
+    score_file_name,
+    score_folders,
+    score_phrase,
+    score_stem,
+    score_types,
+)  # fmt: skip
+from lurcher.ranking.noise import explain_noise, noise_factors
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.numbering import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot
@@ -94,12 +102,12 @@ def rank(context: Context) -> Ranking:
         (lane, weight, _scale_to_largest(find_best_by_file(context.snapshot, scores))) for lane, weight, scores in installed
     ]
     x = _sum_evidence(evidence, context.snapshot.file_total)
-    near = dense.score(context, x, DENSE_CARD, DENSE_CHUNK) if context.plan.intent == LANGUAGE else None
+    near = score_dense(context, x, DENSE_CARD, DENSE_CHUNK) if context.plan.intent == LANGUAGE else None
     if near is not None:
         x += near
         weight = DENSE_CARD + DENSE_CHUNK
         evidence.append(("dense", weight, near / weight))
-    x, files = _apply_penalties(context, x, noise.score(context))
+    x, files = _apply_penalties(context, x, noise_factors(context))
     scale = sum(weight for _, weight, _ in evidence)
     leads = _choose_lead_units(context, files, [scores for _, _, scores in installed])
     values = x[files] / scale
@@ -117,7 +125,7 @@ def rank(context: Context) -> Ranking:
             amount = float(weight * values[file])
             if amount:
                 stages.append(StageWhy(kind, None, amount, context.notes.get((kind, file), "")))
-        stages += noise.why(context, file)
+        stages += explain_noise(context, file)
         stages.append(scaled)
         if not total:
             raise context.snapshot.segments[0].container.corrupt("its files share units")
@@ -136,35 +144,33 @@ def rank(context: Context) -> Ranking:
 
 def _collect_evidence(context: Context) -> list[Evidence]:
     """Every piece of evidence with its weight, for the plan's intent."""
-    body = content.score(context, HARMONIC_POWER)
+    body = score_content(context, HARMONIC_POWER)
     if context.plan.intent == REPORT:
-        from lurcher.ranking.evidence import dotted, mentioned, trace, url
+        from lurcher.ranking.report_evidence import score_dotted_names, score_mentioned_paths, score_trace, score_urls
 
         return [
             ("content", 1.0, _scale_to_largest(body)),
-            ("name", REPORT_NAME, name.score(context)[0]),
-            ("definition", REPORT_DEFINITION, definition.score(context, shared=True)),
-            ("dotted", REPORT_DOTTED, dotted.score(context)),
-            ("url", REPORT_URL, url.score(context)),
-            ("trace", REPORT_TRACE, trace.score(context)),
-            ("mentioned", REPORT_MENTIONED, mentioned.score(context)),
+            ("name", REPORT_NAME, score_file_name(context)[0]),
+            ("definition", REPORT_DEFINITION, score_definitions(context, shared=True)),
+            ("dotted", REPORT_DOTTED, score_dotted_names(context)),
+            ("url", REPORT_URL, score_urls(context)),
+            ("trace", REPORT_TRACE, score_trace(context)),
+            ("mentioned", REPORT_MENTIONED, score_mentioned_paths(context)),
         ]
     if context.plan.intent == SYMBOL:
-        from lurcher.ranking.evidence import stem
-
         return [
             ("content", 1.0, _scale_to_largest(body)),
-            ("definition", DEFINITION_SYMBOL, definition.score(context)),
-            ("stem", STEM_SYMBOL, stem.score(context)),
+            ("definition", DEFINITION_SYMBOL, score_definitions(context)),
+            ("stem", STEM_SYMBOL, score_stem(context)),
         ]
-    names, whole = name.score(context)
+    names, whole = score_file_name(context)
     return [
         ("content", 1.0, _scale_to_largest(body)),
         ("name", NAME_CHANGE if context.plan.change else NAME, names),
         ("name-whole", NAME_WHOLE, whole),
-        ("types", TYPES, types.score(context)),
-        ("folder", FOLDER, folder.score(context)),
-        ("definition", DEFINITION, definition.score(context)),
+        ("types", TYPES, score_types(context)),
+        ("folder", FOLDER, score_folders(context)),
+        ("definition", DEFINITION, score_definitions(context)),
         *_collect_phrase(context),
     ]
 
@@ -198,9 +204,7 @@ def _apply_penalties(
 def _collect_phrase(context: Context) -> list[Evidence]:
     if "literal" not in context.lanes:
         return []
-    from lurcher.ranking.evidence import phrase
-
-    return [("phrase", PHRASE, phrase.score(context))]
+    return [("phrase", PHRASE, score_phrase(context))]
 
 
 def _scale_to_largest(values: NDArray[np.float64]) -> NDArray[np.float64]:

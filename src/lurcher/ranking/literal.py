@@ -7,8 +7,8 @@ from math import prod
 from lurcher.lanes.literal import MAX_COUNTED, LiteralMatches
 from lurcher.query.text_pattern import TextPattern
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys
-from lurcher.ranking.evidence import noise
-from lurcher.runtime.arrays import np
+from lurcher.ranking.noise import explain_noise, noise_factors
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
@@ -36,7 +36,7 @@ def rank(context: Context) -> Ranking:
     defining = _find_definitions(context, found)
     for place, strength in defining.items():
         base[place] = strength
-    factors = noise.score(context)[snapshot.unit_file[found.units]]
+    factors = noise_factors(context)[snapshot.unit_file[found.units]]
     factors = np.where(base == WHOLE, _MIN_DEFINITION_FACTOR + (1 - _MIN_DEFINITION_FACTOR) * factors, factors)
     # Among equals, the unit with more matches.
     scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MAX_COUNTED))
@@ -47,7 +47,7 @@ def rank(context: Context) -> Ranking:
         strength = names.get(unit)
         note = "" if strength is None else "defines it" if strength == WHOLE else "defines something with it"
         stages = [StageWhy("definition", factor=strength / USE, note=note)] if strength is not None else []
-        less = noise.why(context, int(snapshot.unit_file[unit]))
+        less = explain_noise(context, int(snapshot.unit_file[unit]))
         if strength == WHOLE and less:
             factor = prod(stage.factor for stage in less if stage.factor is not None)
             factor = _MIN_DEFINITION_FACTOR + (1 - _MIN_DEFINITION_FACTOR) * factor

@@ -6,8 +6,8 @@ from lurcher.config import Settings
 from lurcher.lanes.structural import StructuralMatches
 from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys
-from lurcher.ranking.evidence import noise
-from lurcher.runtime.arrays import np
+from lurcher.ranking.noise import explain_noise, noise_factors
+from lurcher.runtime.kernel import np
 from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 
@@ -24,12 +24,12 @@ def rank(context: Context) -> Ranking:
     found = lane.units if isinstance(lane, StructuralMatches) else {}
     units = np.fromiter(found, np.int64, len(found))
     values = np.fromiter((1.0 if here.defines else USE for here in found.values()), np.float64, len(found))
-    values *= noise.score(context)[context.snapshot.unit_file[units]]
+    values *= noise_factors(context)[context.snapshot.unit_file[units]]
     order = order_units(context.snapshot, units, values)
 
     def why(unit: int, score: float) -> Why:
         stages = [] if found[unit].defines else [StageWhy("definition", factor=USE, note="no match in it is a definition")]
-        stages += noise.why(context, int(context.snapshot.unit_file[unit]))
+        stages += explain_noise(context, int(context.snapshot.unit_file[unit]))
         return Why(collect_lane_whys(context, unit), 1.0, tuple(stages))
 
     return Ranking(units[order], values[order], why)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from lurcher.config import Settings
 from lurcher.errors import UsageError
 from lurcher.registry import find
-from lurcher.runtime.cache import Cache
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, field
+from lurcher.runtime.process import Cache
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from lurcher.runtime.cache import Cache
+    from lurcher.runtime.process import Cache
 
 
 NEUTRAL = 0.5

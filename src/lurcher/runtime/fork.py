@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import IO, Generic, TypeVar
 
 from lurcher.runtime import process
-from lurcher.runtime.timings import pause
+from lurcher.runtime.process import pause
 
 Value = TypeVar("Value")
 

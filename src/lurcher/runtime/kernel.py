@@ -1,7 +1,11 @@
-"""The compiled kernel (`lurcher._kernel`), which runs the most expensive loops in C where it can be used.
+"""The compiled kernel (`lurcher._kernel`), which runs the most expensive loops in C, and arrays for the query path.
 
 A loop that exists in C and in Python is one function of its own module, which calls `native()` and takes one way or the other.
 Both give the same bytes; the Python version is the reference.
+
+`np` is the kernel's arrays, which have the functions that queries use, or else numpy. Importing numpy takes longer than
+answering a query, so queries do without it where the kernel is in use. Both give the same numbers to the last bit. The
+kernel's arrays are buffers, which numpy accepts as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +19,9 @@ from lurcher.runtime.light import TYPE_CHECKING, cache
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
+    from typing import Any
+
+    import numpy as np
 
 VERSION = 17
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
@@ -72,3 +79,71 @@ def trim_heap() -> None:
     kernel = native()
     if kernel is not None:
         kernel.give_back()
+
+
+class _Numpy:
+    """numpy, imported on first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        import numpy
+
+        found = getattr(numpy, name)
+        setattr(self, name, found)
+        return found
+
+
+class _Maximum:
+    """numpy's `maximum`."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.at = kernel.maximum_at
+        self.reduceat = kernel.maximum_reduceat
+        self._call = kernel.maximum
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self._call(left, right)
+
+
+class _Minimum:
+    """numpy's `minimum`."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.accumulate = kernel.minimum_accumulate
+        self._call = kernel.minimum
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        return self._call(left, right)
+
+
+class _KernelArrays:
+    """The functions of numpy that queries use, by the kernel."""
+
+    inf = float("inf")
+    bool_, int8, uint8, uint16, int32, uint32 = "bool", "int8", "uint8", "uint16", "int32", "uint32"
+    int64, uint64, float32, float64 = "int64", "uint64", "float32", "float64"
+
+    def __init__(self, kernel: Any) -> None:
+        for name in (
+            "zeros", "full", "arange", "array", "asarray", "fromiter", "frombuffer", "where", "flatnonzero",
+            "count_nonzero", "bincount", "repeat", "cumsum", "diff", "concatenate", "argsort", "sort", "lexsort", "unique",
+            "isin", "partition", "abs", "sqrt", "trunc", "rint", "isfinite",
+        ):  # fmt: skip
+            setattr(self, name, getattr(kernel, name))
+        self.empty = kernel.zeros
+        self.maximum, self.minimum = _Maximum(kernel), _Minimum(kernel)
+
+    def ones(self, count: int, kind: Any = "float64") -> Any:
+        return self.full(count, 1, kind)  # type: ignore[attr-defined]
+
+    def searchsorted(self, array: Any, values: Any, side: str = "left") -> Any:
+        return self.asarray(array).searchsorted(values, side)  # type: ignore[attr-defined]
+
+    def append(self, array: Any, value: Any) -> Any:
+        return self.concatenate((array, self.asarray([value], array.dtype)))  # type: ignore[attr-defined]
+
+    def union1d(self, left: Any, right: Any) -> Any:
+        return self.unique(self.concatenate((left, right)))  # type: ignore[attr-defined]
+
+
+if not TYPE_CHECKING:
+    np = _Numpy() if native() is None else _KernelArrays(native())

@@ -27,7 +27,7 @@ from lurcher import config
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding
 from lurcher.indexing.inotify import InotifyMonitor
-from lurcher.runtime.timings import pause
+from lurcher.runtime.process import pause
 from lurcher.server.builder import Build, InProcessBuild, Unwritable, make_request
 from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch
 from lurcher.types import Answer

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.answer import budget
-from lurcher.config import folders
+from lurcher.config import user_files
 from lurcher.errors import ConfigError
 
 NAME, LOCK = "savings.jsonl", "savings.lock"
@@ -64,7 +64,7 @@ def record_answer(surface: str, tool: str, returned: int, files: Iterable[Path],
     # A newline before and after: a line that was cut short does not damage the next one.
     line = ("\n" + json.dumps(entry.to_dict()) + "\n").encode()
     with contextlib.suppress(OSError, ConfigError):
-        folder = folder or folders.state_folder()
+        folder = folder or user_files.state_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(folder, exclusive=False):
             size = _append(folder / NAME, line)
@@ -76,7 +76,7 @@ def record_answer(surface: str, tool: str, returned: int, files: Iterable[Path],
 def read(folder: Path | None = None) -> list[TokenCount]:
     """All counts, by day, surface and tool."""
     try:
-        path = (folder or folders.state_folder()) / NAME
+        path = (folder or user_files.state_folder()) / NAME
         data = path.read_bytes()
     except OSError:
         return []
@@ -85,7 +85,7 @@ def read(folder: Path | None = None) -> list[TokenCount]:
 
 def clear(folder: Path | None = None) -> bool:
     """Remove all counts; True if there were any."""
-    folder = folder or folders.state_folder()
+    folder = folder or user_files.state_folder()
     if not (folder / NAME).exists():
         return False
     with _locked(folder, exclusive=True):

@@ -19,8 +19,7 @@ from lurcher.errors import LurcherError
 from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
-from lurcher.query.expand import extract_terms
-from lurcher.query.plan import compile_literal_query
+from lurcher.query.plan import compile_literal_query, extract_terms
 from lurcher.query.text_pattern import TextPattern
 from lurcher.sources.decode import Text
 from lurcher.sources.files import Entry
@@ -32,7 +31,7 @@ from lurcher.storage.manifest import Manifest
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.stem import stem
+from lurcher.terms.vocabulary import stem
 from lurcher.types import Answer, Degraded, Query
 
 if TYPE_CHECKING:

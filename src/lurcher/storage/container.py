@@ -189,7 +189,7 @@ class Container:
 
     def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
         """A whole section, of which only the given parts are verified and may be read; no part is empty."""
-        from lurcher.runtime.arrays import np
+        from lurcher.runtime.kernel import np
 
         entry = self._table.get(name)
         if entry is None or entry.kind == PACKED:

@@ -295,7 +295,7 @@ def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
     """A mask of `count` files, True for live ones; None where all are."""
     if len(places) == count:
         return None
-    from lurcher.runtime.arrays import np
+    from lurcher.runtime.kernel import np
 
     mask = np.zeros(count, bool)
     mask[list(places)] = True

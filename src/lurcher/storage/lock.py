@@ -13,7 +13,7 @@ import time
 
 from lurcher.errors import IndexLocked
 from lurcher.runtime.light import TYPE_CHECKING, suppress
-from lurcher.runtime.timings import pause
+from lurcher.runtime.process import pause
 from lurcher.storage import disk
 
 if TYPE_CHECKING:

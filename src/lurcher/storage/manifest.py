@@ -11,8 +11,7 @@ from _collections_abc import Mapping
 
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.languages.installed import Used, checked
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cached_property, dataclass, field
 from lurcher.runtime.paths import exists
 from lurcher.sources.signature import Mark, Marks, TreeSignature, paths_in

@@ -6,8 +6,7 @@ scores are ordered by path, then by line.
 
 from __future__ import annotations
 
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_right, cached_property
 from lurcher.storage.segment import TableRows
 from lurcher.storage.segment_reader import Segment

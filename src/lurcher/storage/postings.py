@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from _thread import _local
 
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left
 from lurcher.storage.container import Container
 

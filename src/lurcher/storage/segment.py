@@ -7,8 +7,7 @@ every row leads to something that exists, and `TableRows`, which reads a table w
 
 from __future__ import annotations
 
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, Struct, cache
 from lurcher.storage.container import Container, Layout
 from lurcher.storage.vectors import check_vectors

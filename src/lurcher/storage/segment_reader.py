@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
 from lurcher.storage.container import BoundedCache, Container, Layout
 from lurcher.storage.postings import PostingSum, PostingViews, broken_postings, open_views, read_list, stored_list

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, bisect_left, cache, cached_property
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.container import BoundedCache

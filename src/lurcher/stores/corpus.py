@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.code import code_query, definitions_of, findings_of, lanes_for, rank_units
 from lurcher.errors import StoreError
-from lurcher.query.filters import filter_files
 from lurcher.query.plan import Plan, compile_literal_query
+from lurcher.query.validate import filter_files
 from lurcher.runtime.light import replace
-from lurcher.runtime.timings import Stopwatch
+from lurcher.runtime.process import Stopwatch
 from lurcher.stores.search import NeedsText, UnknownProject, needs_text_error
 from lurcher.stores.shared import SharedStore
 from lurcher.stores.snapshot import StoreChanged

@@ -29,9 +29,8 @@ from lurcher.config.schema import LexicalSettings, NoiseSettings
 from lurcher.errors import LurcherError, ServerError
 from lurcher.lanes.dense import find_direction
 from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
-from lurcher.query.intent import REPORT, SYMBOL, split_qualified_name
-from lurcher.query.plan import Plan
-from lurcher.ranking.evidence.noise import DATA, SETUP, VENDORED
+from lurcher.query.plan import REPORT, SYMBOL, Plan, split_qualified_name
+from lurcher.ranking.noise import DATA, SETUP, VENDORED
 from lurcher.sources import roles
 from lurcher.stores.base import Head, Sparse, StoredFile
 from lurcher.stores.records import SPARSE_MASK, hash_term

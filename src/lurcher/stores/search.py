@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
-from lurcher.query.filters import matches_glob
-from lurcher.query.intent import split_qualified_name
-from lurcher.query.plan import Plan, make_plan
-from lurcher.runtime.cache import LruCache
+from lurcher.query.plan import Plan, make_plan, split_qualified_name
+from lurcher.query.validate import matches_glob
+from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
 from lurcher.stores.query import SparseQuery, dense_query, name_query, sparse_query

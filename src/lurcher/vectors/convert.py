@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import folders
-from lurcher.config.user_file import write_setting
+from lurcher.config import user_files
+from lurcher.config.user_files import write_setting
 from lurcher.errors import ModelError, PathError
 from lurcher.storage.disk import write_atomically
 from lurcher.vectors.model import BUILTIN, BUILTIN_FILE, NONE, Model
@@ -230,6 +230,6 @@ def _table_at(path: Path) -> Path:
     if not path.exists():
         raise PathError(f"{path} does not exist", "name a table, a Model2Vec folder, builtin or none")
     if path.is_dir():
-        return convert_model2vec(path, folders.data_folder() / "models")
+        return convert_model2vec(path, user_files.data_folder() / "models")
     Table.open(path).verify()
     return path.absolute()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import folders
+from lurcher.config import user_files
 from lurcher.errors import MissingExtra, ModelError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _files_in(folder: Path, named: str) -> ModelFiles:
 
 def _cached(name: str) -> Path | None:
     """The revision of a model's main branch in the hub cache, otherwise any."""
-    hub = folders.hub_folder()
+    hub = user_files.hub_folder()
     if hub is None:
         return None
     folder = hub / f"models--{name.replace('/', '--')}"

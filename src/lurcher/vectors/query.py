@@ -9,8 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from lurcher.errors import ModelError, Template
-from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.vectors import Direction, to_direction
 from lurcher.vectors.model import Model

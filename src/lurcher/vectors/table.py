@@ -17,8 +17,8 @@ from itertools import pairwise
 from math import isfinite
 
 from lurcher.errors import LurcherError, ModelError
-from lurcher.runtime.arrays import np as small
 from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import np as small
 from lurcher.runtime.light import TYPE_CHECKING, Struct, cached_property, dataclass, partial
 from lurcher.storage.container import BoundedCache, Container
 

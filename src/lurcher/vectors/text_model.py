@@ -18,8 +18,8 @@ from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
-from lurcher.runtime.cache import LruCache
 from lurcher.runtime.light import cached_property
+from lurcher.runtime.process import LruCache
 from lurcher.vectors.model import UNAVAILABLE, Model
 from lurcher.vectors.service import Embedder, ProviderRequest, provider_named
 

@@ -8,7 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, FilterError, PathError, QueryError
-from lurcher.query.filters import matches_glob
+from lurcher.query.validate import matches_glob
 from tests.corpora.history.repo import Repo
 
 CACHE = "def lookup(key):\n    if key in CACHE:\n        return CACHE[key]\n    return fetch(key)\n"

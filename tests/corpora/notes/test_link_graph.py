@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lurcher.corpora.notes.link_graph import open_vault
+from lurcher.corpora.notes.links import open_vault
 from lurcher.types import HEADING, Definition
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lurcher import Engine
-from lurcher.corpora.notes.mentions import MentionFinder, find_paths_named
+from lurcher.corpora.notes.links import MentionFinder, find_paths_named
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import silent
 

@@ -253,7 +253,7 @@ def test_a_question_that_is_being_worked_on_ends(shared: Path, monkeypatch: pyte
     import asyncio
 
     from lurcher.errors import DeadlineExceeded
-    from lurcher.runtime.cancel import Cancelled, check_cancelled
+    from lurcher.runtime.process import Cancelled, check_cancelled
     from lurcher.surfaces.http.endpoints import ENDPOINTS
     from lurcher.surfaces.http.replies import Busy
 

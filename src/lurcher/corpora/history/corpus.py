@@ -12,7 +12,7 @@ from lurcher.corpora.history.search import HistoryRoot, search_history
 from lurcher.errors import PathError
 from lurcher.query.validate import as_tuple, make_filter
 from lurcher.runtime.light import replace
-from lurcher.runtime.timings import Stopwatch
+from lurcher.runtime.process import Stopwatch
 from lurcher.sources.git.refs import read_head
 from lurcher.types import Answer, Degraded, Filter, Progress
 

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 from lurcher.corpora.history.outcomes.verdicts import Verdicts
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import FilterError, QueryError
-from lurcher.query.expand import Group, TermLookup, expand, extract_terms
-from lurcher.query.filters import matches_glob
-from lurcher.query.intent import requests_change
-from lurcher.query.validate import check_fusion, check_page, clean_text
+from lurcher.query.plan import Group, TermLookup, expand, extract_terms, requests_change
+from lurcher.query.validate import check_fusion, check_page, clean_text, matches_glob
 from lurcher.rerank.stage import check_reranker_names
 from lurcher.terms.split import split, words
 from lurcher.types import SUCCESS, VERDICTS, Filter

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher.answer import budget
-from lurcher.answer import cursor as cursors
+from lurcher.answer import page as cursors
 from lurcher.answer.page import Findings, Lap
 from lurcher.config import Settings
 from lurcher.corpora.history.index import HistoryView
@@ -168,7 +168,7 @@ def _query_direction(history: HistorySnapshot, plan: HistoryPlan, model: Model, 
 
     Of several lines only the first is embedded: the others distract.
     """
-    from lurcher.query.expand import extract_terms
+    from lurcher.query.plan import extract_terms
     from lurcher.vectors.query import find_mismatch, query_direction
 
     if not history.segments or (model.textual and plan.mode == "lexical"):

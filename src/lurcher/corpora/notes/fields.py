@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from lurcher.query.expand import Group
+from lurcher.query.plan import Group
 from lurcher.storage.numbering import rank_of_unit
 from lurcher.storage.segment import UNIT_FAMILIES
 from lurcher.storage.snapshot import Snapshot

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.corpora.notes.fields import WordScores
 from lurcher.errors import FilterError, QueryError, Template
-from lurcher.query.expand import Group, expand, extract_terms
+from lurcher.query.plan import Group, expand, extract_terms
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import UNSPACED_RUN, is_unspaced, split, words

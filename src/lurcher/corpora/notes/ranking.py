@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lurcher.corpora.notes.fields import FieldScores, find_units, score_small_words
-from lurcher.corpora.notes.link_graph import Vault
+from lurcher.corpora.notes.links import Vault
 from lurcher.corpora.notes.query import Pair, find_pairs, match_pairs
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking import linear
@@ -24,8 +24,7 @@ from lurcher.storage.numbering import order_units, top_files
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split
 from lurcher.terms.split import words as words_of
-from lurcher.terms.stem import stem
-from lurcher.terms.vocabulary import STOP_WORDS
+from lurcher.terms.vocabulary import STOP_WORDS, stem
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

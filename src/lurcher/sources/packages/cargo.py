@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from lurcher.config import folders
+from lurcher.config import user_files
 from lurcher.sources.packages.base import Library, content_of, order_of
 
 _NAME = re.compile(r"[\w-]+", re.ASCII)
@@ -15,7 +15,7 @@ _LOCKED = re.compile(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', re.M)
 
 
 def find(name: str, version: str, root: Path) -> Library | None:
-    home = folders.named_folder("CARGO_HOME", ".cargo")
+    home = user_files.named_folder("CARGO_HOME", ".cargo")
     if home is None or not _NAME.fullmatch(name):
         return None
     source = home / "registry" / "src"

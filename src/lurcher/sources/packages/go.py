@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from lurcher.config import folders
+from lurcher.config import user_files
 from lurcher.sources.packages.base import Library, content_of, order_of, text_of
 
 _NAME = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*", re.ASCII)
@@ -33,10 +33,10 @@ def find(name: str, version: str, root: Path) -> Library | None:
 
 
 def _cache() -> Path | None:
-    own = folders.named_folder("GOMODCACHE")
+    own = user_files.named_folder("GOMODCACHE")
     if own is not None:
         return own
-    path = folders.named_folder("GOPATH", "go")
+    path = user_files.named_folder("GOPATH", "go")
     return None if path is None else Path(str(path).partition(os.pathsep)[0]) / "pkg" / "mod"
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from lurcher.config import folders
+from lurcher.config import user_files
 from lurcher.errors import UsageError
 from lurcher.sources.packages.base import Library, content_of, json_object, text_of
 
@@ -51,7 +51,7 @@ def find(name: str, version: str, root: Path) -> Library | None:
 
 def _sites(root: Path) -> list[Path]:
     """The folders with packages, nearest to the project first."""
-    active = folders.named_folder("VIRTUAL_ENV")
+    active = user_files.named_folder("VIRTUAL_ENV")
     found: dict[Path, None] = {}
     for environment in (root / ".venv", root / "venv", *([active] if active else [])):
         for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages", "Lib/site-packages"):

@@ -11,7 +11,6 @@ from pathlib import Path
 from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.surfaces.cli import print_status, printer
-from lurcher.surfaces.cli.location import split_location
 from lurcher.surfaces.cli.search_cmd import (
     Meter,
     engine_for,
@@ -20,6 +19,7 @@ from lurcher.surfaces.cli.search_cmd import (
     page_options,
     print_json,
     show_answer,
+    split_location,
     wants_json,
 )
 from lurcher.types import Degraded

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import UsageError
+from lurcher.runtime.process import pause
 from lurcher.runtime.terminal import format_count, printable, raw_stream
-from lurcher.runtime.timings import pause
 from lurcher.surfaces.cli import print_status, printer
 from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, print_json
 from lurcher.types import Degraded

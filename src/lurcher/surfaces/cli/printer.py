@@ -175,7 +175,7 @@ def _matched_columns(hit: Hit, line: int, length: int) -> tuple[tuple[int, int],
 def _matched_terms(hit: Hit) -> set[str]:
     """The terms of a hit's text that matched: the query's words, and other forms of them that share a stem."""
     from lurcher.terms.split import split, words
-    from lurcher.terms.stem import stem
+    from lurcher.terms.vocabulary import stem
 
     asked = {term for lane in hit.why.lanes.values() for term in lane.terms}
     stems = {stem(term) for term in asked}

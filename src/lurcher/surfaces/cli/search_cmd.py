@@ -1,4 +1,4 @@
-"""The commands `search`, `notes` and `history`, and what other commands share: the engine, progress, JSON."""
+"""The commands `search`, `notes` and `history`, and what other commands share: the engine, progress, JSON, locations."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from lurcher.runtime.terminal import CLEAR_LINE, raw_stream
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
     from types import TracebackType
     from typing import Any
 
     from lurcher.engine import Engine
     from lurcher.types import Answer
+
 
 FOUND, NOTHING, ERROR = 0, 1, 2
 _MAX_STDIN = 4_000_000
@@ -149,8 +151,6 @@ def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: b
         print_json(value)
         return FOUND if answer.hits else NOTHING
     from lurcher.surfaces.cli import printer
-    from lurcher.surfaces.cli.location import file_locator
-
     if parsed.format == "vimgrep":
         printer.print_notes(answer.degraded)
         printer.print_vimgrep(answer, file_locator(engine))
@@ -248,3 +248,35 @@ def _chosen_mode(parsed: Namespace) -> str | None:
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(asked.values())} contradict each other", "use one of them")
     return next(iter(asked), None)
+
+
+def split_location(asked: str) -> tuple[str, int | None, int | None]:
+    """The file and the lines of `FILE`, `FILE:12`, `FILE:12-20` or `FILE:12:3`; a file whose whole name that is comes first."""
+    import re
+    from pathlib import Path
+
+    match = re.fullmatch(r"(.+?):(\d{1,9})?(-)?(\d{1,9})?", re.sub(r"(:\d+):\d*$", r"\1", asked), re.DOTALL)
+    if match is None or "\0" in asked or Path(asked).exists():
+        return asked, None, None
+    place, first, dash, last = match.groups()
+    if first is None:
+        raise UsageError(f"'{asked}' names no lines", "write FILE, FILE:12 or FILE:12-20")
+    if dash is None:
+        return place, int(first), int(first)
+    return place, int(first), int(last) if last else None
+
+
+def file_locator(engine: Engine) -> Callable[[str], Path | str]:
+    """From a hit's path to its file, like `Engine.locate`, but without `pathlib` where the path is one of the tree's.
+
+    Paths of libraries and of installed sources have a colon; for them, and for files that have one, the engine is asked.
+    """
+    roots = [(label, project.root.place) for label, project in zip(engine.labels, engine.projects, strict=True)]
+
+    def locate(path: str) -> Path | str:
+        for label, root in roots if ":" not in path else ():
+            if path.startswith(label):
+                return f"{root}/{path[len(label) :]}"
+        return engine.locate(path)
+
+    return locate

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError
-from lurcher.runtime.cancel import Cancelled, run_cancellable
+from lurcher.runtime.process import Cancelled, run_cancellable
 from lurcher.server.builder import Build, Unwritable, make_request
 from lurcher.server.session import SMALL_TREE_BYTES
 from lurcher.server.unindexed import WAIT_SECONDS, UnindexedSearch, size_of

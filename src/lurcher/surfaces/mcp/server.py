@@ -26,8 +26,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher.errors import LurcherError, PathError
-from lurcher.runtime.cancel import Cancelled, run_cancellable
-from lurcher.runtime.timings import pause
+from lurcher.runtime.process import Cancelled, pause, run_cancellable
 from lurcher.server import token_stats
 from lurcher.server.session import Build, Session
 from lurcher.surfaces.mcp import resources

@@ -11,7 +11,7 @@ from lurcher.answer.page import add_notes
 from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
 from lurcher.inspect.answers import ContextAnswer
-from lurcher.query.sources import ALL, LIBRARIES, SOURCES
+from lurcher.query.validate import ALL, LIBRARIES, SOURCES
 from lurcher.server.session import Session
 from lurcher.surfaces.mcp import answers, schemas
 from lurcher.surfaces.mcp.access import Access

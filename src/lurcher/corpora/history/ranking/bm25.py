@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.corpora.history.segment import HUNK_FIELDS
 from lurcher.corpora.history.snapshot import HistorySnapshot
-from lurcher.query.expand import Group
+from lurcher.query.plan import Group
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:

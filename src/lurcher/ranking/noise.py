@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.sources import roles
 from lurcher.types import StageWhy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 _LIFTED_BY = {
     roles.TEST: {"test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock", "mocks"},
@@ -32,7 +33,7 @@ BARREL_DEFINITIONS = 3
 """A file that re-exports is a barrel only if it defines fewer things than this: penalising all costs 0.06 MRR on issues."""
 
 
-def score(context: Context) -> NDArray[np.float64]:
+def noise_factors(context: Context) -> NDArray[np.float64]:
     """One factor per file, cached: most queries lift nothing and share the same factors."""
     settings, of_roles = context.settings.noise, _get_role_factors(context)
     key = (*of_roles.values(), settings.barrel, settings.legacy, _find_named_versions(context))
@@ -56,7 +57,7 @@ def _compute_factors(context: Context, of_roles: dict[int, float]) -> NDArray[np
     return factors
 
 
-def why(context: Context, file: int) -> list[StageWhy]:
+def explain_noise(context: Context, file: int) -> list[StageWhy]:
     """The factors that apply to one file, each with its reason."""
     flags = int(context.snapshot.file_roles[file])
     if not flags:

@@ -1,0 +1,364 @@
+"""Evidence that a file answers a question, one function for each kind: `score_<kind>(context)`.
+
+Each gives an array with one number per file, from 0 (nothing to say) to 1, and may leave a note for `why` in `context.notes`.
+The weights are in `default`. What only long reports have (stack traces, links, paths) is in `report_evidence`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from lurcher.lanes.dense import DenseCosines
+from lurcher.query.plan import Group, split_qualified_name
+from lurcher.ranking.context import Context
+from lurcher.runtime.kernel import native, np
+from lurcher.runtime.light import TYPE_CHECKING, lru_cache
+from lurcher.storage.numbering import FileScores, top_files
+from lurcher.storage.postings import SUM_BUFFER, PostingSum
+from lurcher.storage.snapshot import Snapshot
+from lurcher.terms.split import compound, words
+from lurcher.terms.vocabulary import STOP_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def score_content(context: Context, power: float) -> NDArray[np.float64]:
+    """H: the harmonic sum of a file's chunk scores, Σ score / rank^power over all its chunks, best first."""
+    found = context.lexical
+    return sum_harmonic(context.snapshot, found.scores, found.files, context.allowed, power)
+
+
+def _load_divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
+    """What the first, second, … best unit of a file is divided by."""
+    known = snapshot.divisors.get(power)
+    if known is None:
+        most = int(snapshot.unit_counts.max(initial=0))
+        known = snapshot.divisors[power] = np.array([place**power for place in range(1, most + 1)], np.float64)
+    return known
+
+
+def sum_harmonic(
+    snapshot: Snapshot, scores: NDArray[np.float64], files: FileScores, allowed: NDArray[np.bool_], power: float
+) -> NDArray[np.float64]:
+    """The sum of each allowed file."""
+    counts = snapshot.unit_counts
+    divisors = _load_divisors(snapshot, power)
+    kernel = native()
+    if kernel is not None:
+        sums = np.empty(snapshot.file_total)
+        kernel.harmonic(scores, files.best, snapshot.first_unit, counts, allowed, divisors, sums)
+        return sums
+    return _sum_harmonic_numpy(snapshot, scores, allowed, divisors)
+
+
+def _sum_harmonic_numpy(
+    snapshot: Snapshot, scores: NDArray[np.float64], allowed: NDArray[np.bool_], divisors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    import numpy as np
+
+    unit_file = snapshot.unit_file
+    units = np.flatnonzero((scores > 0) & allowed[unit_file])
+    files = unit_file[units]
+    values = scores[units]
+    # By score, then stably by file; the order of equal scores does not matter, and small file numbers sort in linear time.
+    order = np.argsort(-values)
+    number = files[order].astype(np.uint16 if snapshot.file_total < 1 << 16 else np.int64)
+    order = order[np.argsort(number, kind="stable")]
+    files, values = files[order], values[order]
+    first = np.flatnonzero(np.diff(files, prepend=-1))
+    place = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files))))
+    return np.bincount(files, values / divisors[place], snapshot.file_total).astype(np.float64, copy=False)
+
+
+def score_phrase(context: Context) -> NDArray[np.float64]:
+    """The file contains the query word for word."""
+    from lurcher.lanes.literal import LiteralMatches  # not loaded unless the plan has this lane
+
+    found = np.zeros(context.snapshot.file_total)
+    lane = context.lanes.get("literal")
+    if isinstance(lane, LiteralMatches):
+        # Not np.unique, which loads masked arrays to find out that this is none.
+        files = np.flatnonzero(np.bincount(context.snapshot.unit_file[lane.units]))
+        found[files] = 1.0
+        for file in files.tolist():
+            context.notes["phrase", file] = f"says {lane.pattern.text}"
+    return found
+
+
+EXACT_MATCH, FORM_MATCH, PREFIX_MATCH = 1.0, 0.9, 0.7
+MIN_PREFIX = 4
+
+
+def score_file_name(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How much of a file's own name the query explains: the mean over the name's words of the best match with a query word.
+
+    The share of each file's name that is explained, and 1 where every word of it is.
+    """
+    snapshot = context.snapshot
+    parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float]] = []
+    stems: list[tuple[NDArray[np.int64], None, float]] = []
+    for term, quality in find_explained_terms(context, "name").items():
+        owners, counts = snapshot.postings("name", term)
+        if len(owners):
+            parts.append((owners, counts, quality))
+        owners, _ = snapshot.postings("stem", term)
+        if len(owners):
+            stems.append((owners, None, quality))
+    kernel = native()
+    if kernel is not None:
+        found: tuple[NDArray[np.float64], NDArray[np.float64]] = kernel.explained(parts, stems, snapshot.file_column("name"))
+        return found
+    explained, complete = PostingSum(), PostingSum()
+    whole = np.zeros(snapshot.file_total)
+    for owners, counts, quality in parts:
+        explained.add(owners, counts, quality)
+        complete.add(owners, counts, 1.0)
+    for owners, _, quality in stems:
+        whole[owners] = np.maximum(whole[owners], quality)
+    size = np.maximum(snapshot.file_column("name"), 1)
+    share, counted = explained.dense(snapshot.file_total), complete.dense(snapshot.file_total)
+    if share is None or counted is None:
+        return whole, (whole > 0).astype(float)
+    return np.maximum(np.minimum(share / size, 1.0), whole), ((counted >= size) | (whole > 0)).astype(float)
+
+
+def find_explained_terms(context: Context, family: str) -> dict[str, float]:
+    """Each term of `family` that some query word explains, with how well."""
+    best: dict[str, float] = {}
+    for group in context.plan.groups:
+        if group.word not in context.own_words:
+            for term, quality in _explain_by_word(context.snapshot, group, family):
+                if quality > best.get(term, 0.0):
+                    best[term] = quality
+    if context.plan.report is None:
+        for joined in _join_neighbours(context.plan.text):
+            if context.snapshot.knows(joined):
+                best[joined] = EXACT_MATCH
+    return best
+
+
+def _explain_by_word(snapshot: Snapshot, group: Group, family: str) -> list[tuple[str, float]]:
+    """The terms that one word explains, each with a quality; cached, as it is the same for every query with that word."""
+    key = group.word, group.forms, family
+    known = snapshot.explained.get(key)
+    if known is None:
+        word, best = group.word, {group.word: EXACT_MATCH}
+        for form in group.forms:
+            best.setdefault(form, FORM_MATCH)
+        if len(word) >= MIN_PREFIX and word.isalpha():
+            for term in snapshot.terms_with_prefix(word, family):
+                best.setdefault(term, PREFIX_MATCH)
+            for length in range(MIN_PREFIX, len(word)):
+                best.setdefault(word[:length], PREFIX_MATCH)
+        known = [(term, quality) for term, quality in best.items() if snapshot.knows(term)]
+        snapshot.explained.put(key, known, len(known))
+    return known
+
+
+@lru_cache(maxsize=8)
+def _join_neighbours(text: str) -> tuple[str, ...]:
+    """Neighbouring words written as one: a question's "thread pool" is a file's `threadpool`."""
+    found = [word.lower() for word in words(text)]
+    return tuple([a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS])
+
+
+def score_folders(context: Context) -> NDArray[np.float64]:
+    """The share of the query, weighted by rarity, that is found in a file's last three folders."""
+    snapshot = context.snapshot
+    idfs = context.lexical.idf
+    words = []
+    total = 0.0
+    for group in context.plan.groups:
+        idf = idfs.get(group.word, 0.0)
+        total += idf
+        if group.word not in context.own_words:
+            parts = [(owners, None, 1.0)] if len(owners := snapshot.postings("folder", group.word)[0]) else []
+            for form in group.forms:
+                owners, _ = snapshot.postings("folder", form)
+                if len(owners):
+                    parts.append((owners, None, 0.9))
+            words.append((idf, parts))
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.float64] = kernel.foldered(words, snapshot.file_total)
+    else:
+        found = np.zeros(snapshot.file_total)
+        for idf, parts in words:
+            here = np.zeros(snapshot.file_total)
+            for owners, _, quality in parts:
+                here[owners] = np.maximum(here[owners], quality)
+            found += idf * here
+    return found / total if total else found
+
+
+def score_stem(context: Context) -> NDArray[np.float64]:
+    """The file is named like the queried symbol."""
+    found = np.zeros(context.snapshot.file_total)
+    for name in context.plan.names:
+        parts = split_qualified_name(name)
+        if parts:
+            owners, _ = context.snapshot.postings("stem", compound(parts[-1]))
+            found[owners] = 1.0
+    return found
+
+
+def score_types(context: Context) -> NDArray[np.float64]:
+    """The file defines a type whose name the query explains, weighted by how much of the query that name covers."""
+    snapshot = context.snapshot
+    total = sum(context.lexical.idf.values())
+    if not total:
+        return np.zeros(snapshot.file_total)
+    rarity = _collect_idf(context)
+    parts = []
+    for term, quality in find_explained_terms(context, "types").items():
+        owners, counts = snapshot.postings("types", term)
+        if len(owners):
+            parts.append((owners, counts, quality, quality * rarity.get(term, 0.0)))
+    if not parts:
+        return np.zeros(snapshot.file_total)
+    kernel = native()
+    tables = snapshot.definition_rows() if kernel is not None else None
+    if kernel is None or tables is None:
+        return _score_types_numpy(snapshot, parts, total)
+    desk = SUM_BUFFER.zeros(2 * sum(len(segment.definitions) for segment in snapshot.segments))
+    best: NDArray[np.float64] = kernel.covered(parts, tables, total, snapshot.file_total, desk)
+    return best
+
+
+def _score_types_numpy(
+    snapshot: Snapshot, parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float, float]], total: float
+) -> NDArray[np.float64]:
+    found = np.zeros(snapshot.file_total)
+    explained, covered = PostingSum(), PostingSum()
+    for owners, counts, quality, cover in parts:
+        explained.add(owners, counts, quality)
+        covered.add(owners, (counts > 0), cover)
+    definitions = len(snapshot.definition_file)
+    explained_ones, shares = explained.sparse(definitions)
+    matched, covers = covered.sparse(definitions)  # some of those
+    if not len(matched):
+        return found
+    shares = shares[np.searchsorted(explained_ones, matched)]
+    share = np.minimum(shares / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
+    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(covers / total, 1.0))
+    return found
+
+
+def _collect_idf(context: Context) -> dict[str, float]:
+    """Term → IDF of the query word of which it is a form."""
+    rarity: dict[str, float] = {}
+    for group in context.plan.groups:
+        idf = context.lexical.idf.get(group.word, 0.0)
+        for term in (group.word, *group.forms):
+            rarity[term] = max(rarity.get(term, 0.0), idf)
+    return rarity
+
+
+def score_definitions(context: Context, *, shared: bool = False) -> NDArray[np.float64]:
+    """The file defines a name of the query: types count most, then functions, then variables.
+
+    `shared` divides by the number of files that define the name, so that rare names count.
+    """
+    found = np.zeros(context.snapshot.file_total)
+    files_of: dict[str, set[int]] = {}
+    for match in context.symbols:
+        files_of.setdefault(match.name, set()).add(match.file)
+    for match in context.symbols:
+        strength = match.strength / len(files_of[match.name]) if shared else match.strength
+        if strength > found[match.file]:
+            found[match.file] = strength
+            context.notes["definition", match.file] = f"defines {match.definition.qualified}"
+    return found
+
+
+DENSE_STEEPNESS = 4.0
+DENSE_OFFSET = 0.5
+"""What the nearest file gains, as a share of the weight; the rest of the scale pushes down."""
+DENSE_FILES = 60
+"""Files taken from each side: by other evidence, and by cards. From 30 to 400 the development set scores the same."""
+DENSE_UNITS = 3
+DENSE_ALONE = 0.4
+"""The least cosine of a card that finds a file without any word of the query; hand-set with the built-in table."""
+DENSE_MAX_LOSS = 0.95
+"""The most that a file may lose of its other evidence: what was found by words stays found."""
+
+
+def score_dense(context: Context, others: NDArray[np.float64], card: float, units: float) -> NDArray[np.float64] | None:
+    """The file is near the question in meaning: its card, and the mean of its three nearest units.
+
+        weight · (0.5 + 4 · (cosine − largest cosine)), for card and units each
+
+    so the nearest file gains half the weight, and one that is far away is pushed down. Units are compared only in files that
+    stand a chance: the best by all other evidence, and those with the nearest cards, which may have no other evidence at all
+    if they are near enough (`DENSE_ALONE`).
+
+    What each file gains or loses, given the sum of all `others`; None where the lane has nothing to say.
+    """
+    lane = context.lanes.get("dense")
+    if not isinstance(lane, DenseCosines) or not lane or not (card or units):
+        return None
+    snapshot = context.snapshot
+    usable = context.allowed & (snapshot.file_column("units") > 0)
+    if not usable.any():
+        return None
+    cards = lane.cards()
+    kernel = native()
+    if kernel is not None:
+        near_from = DENSE_ALONE if lane.known else np.inf
+        chosen = kernel.contenders(
+            cards, others, usable, snapshot.path_rank, card, DENSE_OFFSET, DENSE_STEEPNESS, near_from, DENSE_FILES
+        )
+        if chosen is None or not len(chosen[1]):
+            return None
+        means = _average_nearest_units(context, lane, chosen[1])
+        gains: NDArray[np.float64] = kernel.gained(
+            chosen[0], others, usable, chosen[1], means, units, DENSE_OFFSET, DENSE_STEEPNESS, DENSE_MAX_LOSS
+        )
+        return gains
+    nearness = card * (DENSE_OFFSET + DENSE_STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
+    found = usable & (others > 0)
+    near = usable & (cards >= DENSE_ALONE) & lane.known
+    compared = np.zeros(len(usable), bool)
+    compared[top_files(snapshot, np.flatnonzero(found), (others + nearness)[found], DENSE_FILES)] = True
+    compared[top_files(snapshot, np.flatnonzero(near), cards[near], DENSE_FILES)] = True
+    pool = np.flatnonzero(compared)
+    if not len(pool):
+        return None
+    chunks = _average_nearest_units(context, lane, pool)
+    gained = nearness + units * (DENSE_OFFSET + DENSE_STEEPNESS * (chunks.min() - chunks.max()))
+    gained[pool] = nearness[pool] + units * (DENSE_OFFSET + DENSE_STEEPNESS * (chunks - chunks.max()))
+    return np.where(found, np.maximum(gained, -DENSE_MAX_LOSS * others), np.where(compared, np.maximum(gained, 0.0), 0.0))
+
+
+def _average_nearest_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
+    units, cosines = lane.units(pool)
+    counts = context.snapshot.unit_counts[pool]
+    means: NDArray[np.float64]
+    kernel = native()
+    if kernel is not None:
+        means, best = kernel.nearest(cosines, counts, DENSE_UNITS)
+        context.nearest = units[best]
+        return means
+    starts = np.cumsum(counts) - counts
+    number = np.repeat(np.arange(len(pool)), counts)
+    left = cosines.copy()
+    sums = np.zeros(len(pool))
+    for turn in range(DENSE_UNITS):
+        best = _find_largest(left, starts, number)
+        if not turn:
+            context.nearest = units[best]
+        there = counts > turn
+        sums[there] += left[best[there]]
+        left[best] = -np.inf
+    means = sums / np.minimum(counts, DENSE_UNITS)
+    return means
+
+
+def _find_largest(values: NDArray[np.float64], starts: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The position of the largest value of each run, the first of equals. Runs begin at `starts`, `number` tells them apart."""
+    highest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[number])[::-1]
+    found = np.empty(len(starts), np.int64)
+    found[number[highest]] = highest  # the last write stays
+    return found
