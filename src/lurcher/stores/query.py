@@ -98,7 +98,7 @@ def embed_files(files: Iterable[StoredFile], embedder: SparseEmbedder) -> Iterat
     """The same files with the vectors of a sparse model, embedded in groups that keep the service busy."""
     from lurcher.vectors.service import BATCH
 
-    most = BATCH * embedder.breaker.limits.concurrency
+    most = BATCH * embedder.client.breaker.limits.concurrency
     group: list[StoredFile] = []
     for file in files:
         group.append(file)
