@@ -20,7 +20,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lurcher.errors import LurcherError, StoreError
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 DOCTOR = "`lurcher doctor` shows what is there and what is not"
 Json = dict[str, Any]
+Kind = TypeVar("Kind")
 
 
 class NoCollection(StoreError):
@@ -126,6 +127,13 @@ PROJECT_INDEXES: dict[str, Json] = {
 }  # fmt: skip
 MATCH_NOTHING: Json = {"must": [{"key": "sort", "match": {"value": "nothing"}}]}
 """A filter that no point passes."""
+
+
+def require(value: Any, kind: type[Kind]) -> Kind:
+    """A value of a reply that has to be of this very type; call it within `check_reply`."""
+    if type(value) is not kind:
+        raise TypeError(f"{kind.__name__} expected")
+    return value
 
 
 def collection_shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
@@ -225,9 +233,7 @@ def escape_text(text: str) -> str:
 
 def unescape_text(text: Any) -> str:
     """The inverse of `escape_text`."""
-    if not isinstance(text, str):
-        raise TypeError("not a string")
-    first, *others = text.split("\0")
+    first, *others = require(text, str).split("\0")
     return first + "".join([chr(int(part[:4], 16)) + part[4:] for part in others])
 
 

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, quote
 from lurcher.errors import ServerError, StoreError
 from lurcher.net.http import Client, Deadline
 from lurcher.net.resilience import BusyGate
-from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection, check_reply
+from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection, check_reply, require
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
@@ -90,7 +90,7 @@ class RestPoints:
         body = {"ids": list(ids), "with_payload": list(fields), "with_vector": False}
         found = self._read(collection, f"/points{'?consistency=majority' if majority else ''}", body)
         with check_reply(self.url, "points"):
-            return {_check_id(point["id"]): _check_payload(point) for point in _check_list(found)}
+            return {require(point["id"], str): require(point["payload"], dict) for point in require(found, list)}
 
     def scroll(self, collection: str, where: Json, fields: Sequence[str]) -> Iterator[Json]:
         offset = None
@@ -99,7 +99,7 @@ class RestPoints:
             found = self._read(collection, "/points/scroll", body)
             with check_reply(self.url, "listing of points"):
                 points, following = found["points"], found.get("next_page_offset")
-                page = [_check_payload(point) for point in _check_list(points)]
+                page = [require(point["payload"], dict) for point in require(points, list)]
                 if following is not None and (not page or following == offset):
                     raise ValueError("the listing does not end")
             yield from page
@@ -111,8 +111,8 @@ class RestPoints:
         found = self._read(collection, "/points/query/batch", {"searches": list(queries)})
         with check_reply(self.url, "query"):
             answers = [
-                [(_check_id(point["id"]), float(point["score"])) for point in _check_list(one["points"])]
-                for one in _check_list(found)
+                [(require(point["id"], str), float(point["score"])) for point in require(one["points"], list)]
+                for one in require(found, list)
             ]
             if len(answers) != len(queries):
                 raise ValueError("the number of answers is not that of the queries")
@@ -203,22 +203,3 @@ class RestPoints:
         found = StoreError(message, f"{hint}; {DOCTOR}", status, passing=problem.passing, after=problem.after)
         found.tried = problem.tried
         return found
-
-
-def _check_list(found: Any) -> list[Any]:
-    if not isinstance(found, list):
-        raise TypeError("not a list")
-    return found
-
-
-def _check_id(found: Any) -> str:
-    if not isinstance(found, str):
-        raise TypeError("not a point id that lurcher makes")
-    return found
-
-
-def _check_payload(point: Any) -> Json:
-    payload = point.get("payload")
-    if not isinstance(payload, dict):
-        raise TypeError("no payload")
-    return payload

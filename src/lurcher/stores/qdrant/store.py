@@ -32,6 +32,7 @@ from lurcher.stores.qdrant.layout import (
     in_project,
     match,
     match_any,
+    require,
     round_numbers,
     unescape_text,
     visible,
@@ -199,7 +200,7 @@ class QdrantStore:
                 raise ValueError("the head belongs to another generation")
             more = {str(key): unescape_text(value) for key, value in head["more"].items()}
             texts = {name: unescape_text(head[name]) for name in _TEXTS}
-            return Head(**{name: _number(head[name]) for name in _NUMBERS}, **texts, more=more)  # type: ignore[arg-type]
+            return Head(**{name: require(head[name], int) for name in _NUMBERS}, **texts, more=more)  # type: ignore[arg-type]
 
     @contextmanager
     def writing(self, project: str, seconds: float) -> Iterator[None]:
@@ -232,9 +233,9 @@ class QdrantStore:
         fields = ["key", "path", "hash", "born", "died"]
         for one in self._scroll(self._files, in_project(project), fields):
             with check_reply(self._points.url, "listing of points"):
-                born, died = _number(one["born"]), _number(one["died"])
+                born, died = require(one["born"], int), require(one["died"], int)
                 path, digest = unescape_text(one["path"]), unescape_text(one["hash"])
-                yield Listed(_text(one["key"]), path, digest, born, None if died >= NEVER else died)
+                yield Listed(require(one["key"], str), path, digest, born, None if died >= NEVER else died)
 
     def put(self, project: str, files: Iterable[StoredFile], born: int, done: Callable[[int], None]) -> None:
         writer = BatchWriter(
@@ -287,7 +288,7 @@ class QdrantStore:
         every: list[tuple[str, int]] = []
         for one in self._points.scroll(self._projects, in_project(project, match("sort", "page")), ["name", "born"]):
             with check_reply(self._points.url, "listing of pages"):
-                name, born = unescape_text(one["name"]), _number(one["born"])
+                name, born = unescape_text(one["name"]), require(one["born"], int)
             every.append((name, born))
             if born <= generation:
                 newest[name] = max(born, newest.get(name, born))
@@ -301,7 +302,7 @@ class QdrantStore:
         points = [layout.point_id(layout.file_hash(project, key)) for key in keys]
         there = self._points.get(self._files, points, ["key", "born", "died"])
         with check_reply(self._points.url, "listing of points"):
-            lives = {_text(one["key"]): (_number(one["born"]), _number(one["died"])) for one in there.values()}
+            lives = {require(one["key"], str): (require(one["born"], int), require(one["died"], int)) for one in there.values()}
         unseen = [key for key, (first, last) in lives.items() if first >= born or last < born]
         dying = [key for key, (first, last) in lives.items() if first < born <= last < NEVER]
         self._change(project, unseen, {"born": born, "died": NEVER})
@@ -322,7 +323,7 @@ class QdrantStore:
             where = in_project(project, match("sort", "page"), match_any("name", some), at_most("born", generation))
             for one in self._scroll(self._projects, where, ["name", "born", "data"]):
                 with check_reply(self._points.url, "page"):
-                    name, born = unescape_text(one["name"]), _number(one["born"])
+                    name, born = unescape_text(one["name"]), require(one["born"], int)
                     if name not in found or found[name][0] < born:
                         found[name] = born, layout.decode_bytes(one["data"])
         return {name: data for name, (_, data) in found.items()}
@@ -345,7 +346,7 @@ class QdrantStore:
             for point, one in self._points.get(self._files, some, ["project_id", "key", "path"]).items():
                 with check_reply(self._points.url, "file"):
                     if one["project_id"] == escape_text(project):
-                        known[point] = _text(one["key"]), unescape_text(one["path"])
+                        known[point] = require(one["key"], str), unescape_text(one["path"])
         with self._lock:
             if len(self._names) > _KNOWN:
                 self._names.clear()
@@ -415,15 +416,3 @@ class QdrantStore:
         if dims and dims != self._dims:
             message = f"{self._units} in {self._points.url} has vectors of {self._dims} dimensions, and this model makes {dims}"
             raise StoreError(message, f"set qdrant.collection to another name for this model; {DOCTOR}")
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError("not a number")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not a string")
-    return value
