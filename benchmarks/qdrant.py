@@ -28,7 +28,7 @@ import numpy as np
 
 from lurcher import config
 from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
-from lurcher.stores.qdrant import search
+from lurcher.stores.qdrant import store as qdrant_store
 
 ROOT = Path(__file__).parents[1]
 DIMS, UNITS, WORDS, CHARACTERS = 256, 6, 80, 1200
@@ -180,9 +180,9 @@ def main() -> None:
         result["fused by the engine"], _ = asked(store, made, files, told.questions)
         store.close()
         store = opened(url)
-        search.PARAMS["exact"] = True
+        qdrant_store.PARAMS["exact"] = True
         result["exact"], exact = asked(store, made, files, told.questions // 4)
-        search.PARAMS.clear()
+        qdrant_store.PARAMS.clear()
         shared = [len(one & other) / len(other) for one, other in zip(found, exact, strict=False)]
         result["candidates that exact search has too"] = round(statistics.mean(shared), 4)
         result["state"] = store.state()

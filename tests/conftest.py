@@ -254,7 +254,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def services_forgotten() -> Iterator[None]:
     """What one test did to a service says nothing to the next one, which may have the same address."""
     yield
-    breaker = sys.modules.get("lurcher.net.breaker")
+    breaker = sys.modules.get("lurcher.net.resilience")
     if breaker is not None:
         breaker.reset_breakers()
 

@@ -571,7 +571,7 @@ def diagnose(
         check = "settings" if isinstance(error, ConfigError) else "folder"
         yield Finding(check, PROBLEM, error.message, error.hint)
         return
-    from lurcher.stores.health import store_health
+    from lurcher.stores.shared import store_health
 
     for project in engine.projects:
         yield from examine(project, progress, quick=quick, services=(store_health,))

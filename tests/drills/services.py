@@ -12,7 +12,7 @@ from typing import Any
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.net import breaker, retry
+from lurcher.net import resilience
 from tests.drills.drill import Drill
 from tests.indexing.conftest import TREE, write
 from tests.net.servers import scoring, sparse
@@ -40,7 +40,7 @@ class Services(Drill):
 
     def __init__(self, folder: Path, sources: Sequence[Path]) -> None:
         super().__init__(folder, sources)
-        retry.SERVICE = retry.Backoff(0.01, attempts=6, jitter=0.5)
+        resilience.SERVICE = resilience.Backoff(0.01, attempts=6, jitter=0.5)
         self._root = folder / "tree"
         write(self._root, TREE)
         with Engine.open(self._root, root=self._root) as engine:
@@ -48,7 +48,7 @@ class Services(Drill):
             self._plain = {question: [hit.id for hit in engine.search(question).hits] for question in QUESTIONS}
 
     def attempt(self, chance: random.Random) -> str | None:
-        breaker.reset_breakers()
+        resilience.reset_breakers()
         kind = chance.choice(("reranker", "judge", "embedding", "sparse", "store"))
         self.counts[kind] += 1
         question = chance.choice(QUESTIONS)

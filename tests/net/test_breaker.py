@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.errors import ServerError
-from lurcher.net.breaker import Breaker, Pace, get_breaker, reset_breakers
 from lurcher.net.http import Deadline
+from lurcher.net.resilience import Breaker, Pace, get_breaker, reset_breakers
 
 
 class Clock:

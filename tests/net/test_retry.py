@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lurcher.errors import ServerError, StoreError
-from lurcher.net import retry
+from lurcher.net import resilience
 from lurcher.net.http import Deadline
 
 
@@ -19,7 +19,7 @@ def test_pauses_of_a_service_grow_and_are_not_all_alike() -> None:
 
     for _ in range(2):
         with pytest.raises(ServerError):
-            retry.retry_request(never, Deadline.after(100), pauses.append)
+            resilience.retry_request(never, Deadline.after(100), pauses.append)
     first, second = pauses[:5], pauses[5:]
     assert len(first) == len(second) == 5
     assert first != second and max(first[:2]) < min(first[-2:])
@@ -33,7 +33,7 @@ def test_an_error_that_will_not_pass_is_not_retried() -> None:
         raise ServerError("refused", status=400)
 
     with pytest.raises(ServerError, match="refused"):
-        retry.retry_request(refuse, Deadline.after(100), lambda pause: None)
+        resilience.retry_request(refuse, Deadline.after(100), lambda pause: None)
     assert len(attempts) == 1
 
 
@@ -44,14 +44,15 @@ def test_a_pause_beyond_the_deadline_is_not_waited_for() -> None:
         raise ServerError("busy", passing=True, after=50.0)
 
     with pytest.raises(ServerError, match="busy"):
-        retry.retry_request(busy, Deadline.after(10), pauses.append)
+        resilience.retry_request(busy, Deadline.after(10), pauses.append)
     assert not pauses
 
 
 def test_the_pauses_of_a_store_grow_up_to_a_limit() -> None:
-    assert [retry.STORE.pause(failures, 0.0) for failures in range(1, 10)] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0]
-    assert retry.STORE.pause(1, 5.0) == 5.0 and retry.STORE.pause(1, 600.0) == 15.0
-    assert retry.STORE.pause(10_000, 0.0) == 15.0
+    pauses = [resilience.STORE.pause(failures, 0.0) for failures in range(1, 10)]
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0]
+    assert resilience.STORE.pause(1, 5.0) == 5.0 and resilience.STORE.pause(1, 600.0) == 15.0
+    assert resilience.STORE.pause(10_000, 0.0) == 15.0
 
 
 def test_a_busy_server_holds_everybody_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,9 +63,9 @@ def test_a_busy_server_holds_everybody_back(monkeypatch: pytest.MonkeyPatch) -> 
         pauses.append(round(seconds, 3))
         clock[0] += seconds
 
-    monkeypatch.setattr("lurcher.net.retry.time.sleep", sleep)
-    monkeypatch.setattr("lurcher.net.retry.time.monotonic", lambda: clock[0])
-    gate = retry.BusyGate()
+    monkeypatch.setattr("lurcher.net.resilience.time.sleep", sleep)
+    monkeypatch.setattr("lurcher.net.resilience.time.monotonic", lambda: clock[0])
+    gate = resilience.BusyGate()
 
     def busy() -> None:
         raise StoreError("busy", status=503, passing=True)

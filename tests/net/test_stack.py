@@ -13,8 +13,8 @@ from lurcher import Engine, config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
 from lurcher.inspect.doctor.services import stack
-from lurcher.net import breaker
-from lurcher.stores.health import store_health
+from lurcher.net import resilience
+from lurcher.stores.shared import store_health
 from tests.conftest import Run, write_repository
 from tests.net.servers import infinity, scoring, sparse
 from tests.rerank import server
@@ -124,7 +124,7 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
         def close(self) -> None: ...
 
     settings = of({"store.url": "qdrant://someone:secret@127.0.0.1:6333/x?api_key=secret"})
-    monkeypatch.setattr("lurcher.stores.health.store_at", lambda url, settings: Store())
+    monkeypatch.setattr("lurcher.stores.shared.store_at", lambda url, settings: Store())
     found = store_health(settings, root)
     assert found is not None and found.reachable
     assert (found.version, found.state) == ("1.15.1", "collection code_chunks, points 12")
@@ -133,7 +133,7 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
     def lost(url: str, settings: Settings) -> Store:
         raise StoreError("the store does not answer", "start it")
 
-    monkeypatch.setattr("lurcher.stores.health.store_at", lost)
+    monkeypatch.setattr("lurcher.stores.shared.store_at", lost)
     gone = store_health(settings, root)
     assert gone is not None and (gone.problem, gone.hint) == ("the store does not answer", "start it")
     assert "secret" not in str(gone)
@@ -144,8 +144,8 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_answer_says_which_service_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "PACE", breaker.Pace(failures=2))
-    breaker.reset_breakers()
+    monkeypatch.setattr(resilience, "PACE", resilience.Pace(failures=2))
+    resilience.reset_breakers()
     with playing(embedding()) as played:
         values: dict[str, Any] = {"embedding.provider": "tei", "embedding.url": played.url, "embedding.query_seconds": 0.2}
         with Engine.open(root, overrides=values) as engine:
@@ -165,7 +165,7 @@ def test_an_answer_says_which_service_is_left_alone(root: Path, monkeypatch: pyt
 
 
 def test_a_reranker_that_fails_leaves_the_order_and_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "PACE", breaker.Pace(failures=2))
+    monkeypatch.setattr(resilience, "PACE", resilience.Pace(failures=2))
     with playing(server.failing) as played:
         with Engine.open(root, overrides={"reranker.url": played.url}) as engine:
             plain = engine.search(QUESTION)

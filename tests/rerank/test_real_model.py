@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine, diagnose
-from lurcher.net.http import Deadline, check_url, request_json
+from lurcher.net.http import Client, Deadline, check_url
 from tests.rerank.server import playing, replying
 
 pytestmark = [
@@ -94,7 +94,7 @@ def test_by_way_of_ollamas_interface(tree: Path, url: str) -> None:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
         shape = {"type": "json_schema", "json_schema": {"name": "s", "schema": body["format"]}}
         asked = {"messages": messages, "temperature": 0, "max_tokens": 200, "response_format": shape}
-        said = request_json(check_url(url, "url"), "/v1/chat/completions", Deadline.after(120), asked)
+        said = Client(check_url(url, "url")).request("/v1/chat/completions", Deadline.after(120), asked)
         return str(said["choices"][0]["message"]["content"])
 
     with playing(replying(passed_on)) as played:

@@ -17,8 +17,7 @@ from lurcher.errors import LurcherError, ModelError, ServerError
 from lurcher.net.http import Deadline
 from lurcher.types import Answer
 from lurcher.vectors.providers import infinity, ollama, openai, tei
-from lurcher.vectors.service import ProviderRequest
-from lurcher.vectors.sparse import make_sparse_embedder
+from lurcher.vectors.service import ProviderRequest, make_sparse_embedder
 from lurcher.vectors.text_model import TextModel
 from tests.rerank.server import Played, playing, replying, send
 

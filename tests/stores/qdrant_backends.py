@@ -1,4 +1,4 @@
-"""Stores in Qdrant to test: its client's local mode, its own engine in this process, and that engine behind HTTP."""
+"""Stores in Qdrant to test: its own engine in this process, and that engine behind HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lurcher import config
-from lurcher.stores.qdrant import points
 
 MEMORY = Path("/dev/shm")
 
@@ -20,13 +19,6 @@ def quick(folder: Path) -> Iterator[Path]:
     """A folder in memory, where there is such a thing: the engine flushes often, and a disk that others use is slow at that."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else folder.parent) as made:
         yield Path(made)
-
-
-@contextmanager
-def local(folder: Path) -> Iterator[str]:
-    pytest.importorskip("qdrant_client")
-    yield "qdrant+local://:memory:"
-    points._open.pop(":memory:", None)  # whatever a test left open
 
 
 @contextmanager
@@ -47,7 +39,7 @@ def server(folder: Path) -> Iterator[str]:
 
 
 PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
-    "qdrant-local": local, "qdrant-edge": edge, "qdrant-http": server,
+    "qdrant-edge": edge, "qdrant-http": server,
 }  # fmt: skip
 
 

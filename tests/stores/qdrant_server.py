@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from qdrant_client import models
 
 from lurcher.stores.qdrant import edge
-from lurcher.stores.qdrant.points import NoCollection
+from lurcher.stores.qdrant.layout import NoCollection
 
 BODIES: dict[tuple[str, str], Any] = {
     ("PUT", ""): models.CreateCollection,

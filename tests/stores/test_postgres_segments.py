@@ -13,8 +13,8 @@ import pytest
 
 from lurcher.config import Settings, apply
 from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
-from lurcher.stores.postgres import search, segments
-from lurcher.stores.postgres import segments as cells
+from lurcher.stores.postgres import segments
+from lurcher.stores.postgres import store as postgres_store
 from tests.stores.memory import MemoryStore
 from tests.stores.postgres_server import TestServer, postgres, server
 
@@ -140,7 +140,7 @@ def test_a_large_range_becomes_several_segments(store: Store, here: TestServer, 
 
 
 def test_cells_find_nearly_all_that_is_near(store: Store, here: TestServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "VECTORS_PER_CELL", 20)
+    monkeypatch.setattr(segments, "VECTORS_PER_CELL", 20)
     store.put("p", FILES, 1, lambda done: None)
     store.publish("p", head(1, 600))
     assert here.run("SELECT count(*) FROM lurcher.cells") == [(150,)]
@@ -173,7 +173,7 @@ def test_common_words_do_not_cost_more(store: Store, here: TestServer, monkeypat
     small = store_at(here.address(), Settings())
     asked = Sparse(np.array([5, 9], np.uint32), np.array([0.01, 9.0], np.float32))
     counts = [len(store.candidates("p", 1, Question(None, asked, depth=5000, limit=500)))]
-    monkeypatch.setattr(search, "POSTINGS", 1000)
+    monkeypatch.setattr(postgres_store, "POSTINGS", 1000)
     best = small.candidates("p", 1, Question(None, asked, depth=50, limit=10))
     counts.insert(0, len(small.candidates("p", 1, Question(None, asked, depth=5000, limit=500))))
     small.close()
@@ -225,6 +225,6 @@ def _hnsw_works(here: TestServer) -> bool:
 
 def test_centres_are_the_same_for_the_same_vectors() -> None:
     sample = np.array([direction(number) for number in range(300)])
-    first, second = cells.find_centres(sample, 10), cells.find_centres(sample.copy(), 10)
+    first, second = segments.find_centres(sample, 10), segments.find_centres(sample.copy(), 10)
     assert first.shape == (10, DIMS) and (first == second).all() and np.allclose(np.linalg.norm(first, axis=1), 1)
-    assert cells.cell_count(100) == 1 and cells.cell_count(10**9) == cells.MAX_CELLS
+    assert segments.cell_count(100) == 1 and segments.cell_count(10**9) == segments.MAX_CELLS

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lurcher.config import Settings, apply
 from lurcher.errors import ConfigError, MissingExtra, StoreError
 from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
-from lurcher.stores.postgres import encoding
+from lurcher.stores.postgres import segments
 from tests.stores.postgres_server import TestServer, postgres, server
 from tests.stores.test_contract import direction, file, found, head, key, put, sparse
 
@@ -207,11 +207,11 @@ def test_hostile_text_is_text(store: Store, text: str) -> None:
 @given(st.text())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_text_comes_back_as_it_was(text: str) -> None:
-    kept = encoding.escape_text(text)
+    kept = segments.escape_text(text)
     kept.encode()
     assert "\0" not in kept
     if not any(0x10F000 <= ord(letter) <= 0x10F800 for letter in text):
-        assert encoding.unescape_text(kept) == text
+        assert segments.unescape_text(kept) == text
 
 
 def test_numbers_of_words_use_all_their_bits(store: Store) -> None:

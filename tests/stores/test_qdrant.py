@@ -165,10 +165,9 @@ class TestCollections:
 
 
 class TestFolders:
-    @pytest.mark.parametrize("kind", ["edge", "local"])
-    def test_what_was_written_is_there_the_next_time(self, tmp_path, kind):
+    def test_what_was_written_is_there_the_next_time(self, tmp_path):
         with quick(tmp_path / "x") as folder:
-            place = f"qdrant+{kind}://{folder}"
+            place = f"qdrant+edge://{folder}"
             filled(store_at(place, settings())).close()
             store = store_at(place, settings())
             assert store.head("p") == head(1, 30, 60)
@@ -215,11 +214,10 @@ class TestFolders:
 
 
 class TestPackages:
-    @pytest.mark.parametrize(("place", "package"), [("edge:///tmp/x", "qdrant_edge"), ("local://:memory:", "qdrant_client")])
-    def test_a_missing_one_is_named_with_what_installs_it(self, monkeypatch, place, package):
-        monkeypatch.setitem(sys.modules, package, None)
+    def test_a_missing_one_is_named_with_what_installs_it(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "qdrant_edge", None)
         with pytest.raises(MissingExtra) as told:
-            store_at(f"qdrant+{place}", settings())
+            store_at("qdrant+edge:///tmp/x", settings())
         assert told.value.hint == "pip install 'lurcher[qdrant]'"
 
     def test_a_server_needs_none(self):

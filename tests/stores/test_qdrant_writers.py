@@ -19,7 +19,7 @@ from lurcher.stores.base import Store, store_at
 from lurcher.stores.qdrant import rest
 from lurcher.stores.qdrant import store as qdrant_store
 from lurcher.stores.qdrant.layout import in_project, match, match_any, named_point_id
-from lurcher.stores.qdrant.lease import Leases
+from lurcher.stores.qdrant.writer import Leases
 from tests.stores import qdrant_killed_writer
 from tests.stores.qdrant_backends import PLACES, quick, settings
 from tests.stores.qdrant_killed_writer import ROOT, killed, look, write

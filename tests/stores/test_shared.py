@@ -14,8 +14,8 @@ from lurcher import Engine
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
 from lurcher.indexing.freshness import TreeState
 from lurcher.server.session import Session
-from lurcher.stores import codec
-from lurcher.stores import codec as record
+from lurcher.stores import records
+from lurcher.stores import records as record
 from lurcher.stores import search as ask
 from lurcher.stores.base import Store
 from lurcher.types import IndexState
@@ -285,11 +285,11 @@ def test_a_damaged_record_is_an_error_of_the_store(
     assert isinstance(store, MemoryStore)
     for kept in store._shelves["shop"].files.values():
         data = kept.file.record
-        raw = codec.decode(data, "record")
+        raw = records.decode(data, "record")
         bad = {
             "cut": data[: len(data) // 2], "flipped": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], "empty": b"",
-            "huge": data[:4] + b"\xff" * 8 + data[12:], "foreign": codec.encode(b"\7" + raw[1:]),
-            "rows": codec.encode(raw[:36] + b"\xff" * (len(raw) - 36 - 200) + raw[-200:]),
+            "huge": data[:4] + b"\xff" * 8 + data[12:], "foreign": records.encode(b"\7" + raw[1:]),
+            "rows": records.encode(raw[:36] + b"\xff" * (len(raw) - 36 - 200) + raw[-200:]),
         }[harm]  # fmt: skip
         object.__setattr__(kept.file, "record", bad)
     with pytest.raises(LurcherError) as problem:

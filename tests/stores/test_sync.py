@@ -12,7 +12,7 @@ import pytest
 from lurcher import Engine
 from lurcher.errors import IndexLocked
 from lurcher.stores.base import Head, Question, Store, StoredFile
-from lurcher.stores.sparse import sparse_vector
+from lurcher.stores.query import sparse_vector
 from tests.stores.conftest import write_tree
 
 QUESTIONS = ("what counts the items", "Basket", "pay the bill", "shared words")

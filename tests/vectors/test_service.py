@@ -11,7 +11,7 @@ import pytest
 
 from lurcher import config
 from lurcher.errors import ConfigError, ModelError, ServerError
-from lurcher.net import retry
+from lurcher.net import resilience
 from lurcher.net.http import Deadline
 from lurcher.vectors import select_model
 from lurcher.vectors.service import ProviderRequest, provider_named
@@ -26,7 +26,7 @@ PROVIDERS = ("tei", "openai", "ollama")
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "SERVICE", retry.Backoff(0.01, attempts=6, jitter=0.5))
+    monkeypatch.setattr(resilience, "SERVICE", resilience.Backoff(0.01, attempts=6, jitter=0.5))
 
 
 def settings_of(**values: Any) -> config.Settings:
@@ -130,7 +130,7 @@ def test_what_will_not_pass_is_not_tried_again(status: str) -> None:
 
 def test_a_retry_waits_as_long_as_retry_after_says(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(retry.retry_request, "__defaults__", (pauses.append,))
+    monkeypatch.setattr(resilience.retry_request, "__defaults__", (pauses.append,))
     with playing(after(1, saying("503 Service Unavailable", "Retry-After: 1\r\n"), embedding())) as played:
         embed("tei", played.url, ["a text"])
     assert len(pauses) == 1 and pauses[0] >= 1.0
@@ -138,7 +138,7 @@ def test_a_retry_waits_as_long_as_retry_after_says(monkeypatch: pytest.MonkeyPat
 
 def test_a_retry_after_beyond_the_time_limit_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(retry.retry_request, "__defaults__", (pauses.append,))
+    monkeypatch.setattr(resilience.retry_request, "__defaults__", (pauses.append,))
     with playing(saying("429 Too Many Requests", "Retry-After: 3600\r\n")) as played, pytest.raises(ServerError):
         embed("tei", played.url, ["a text"], seconds=300.0)
     assert pauses == [] and len(played.asked) == 1

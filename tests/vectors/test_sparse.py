@@ -10,8 +10,8 @@ import pytest
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, ServerError
-from lurcher.net import breaker
-from lurcher.vectors.sparse import SparseEmbedder, make_sparse_embedder
+from lurcher.net import resilience
+from lurcher.vectors.service import SparseEmbedder, make_sparse_embedder
 from tests.net.servers import sparse, splade
 from tests.rerank import server
 from tests.rerank.server import playing
@@ -34,12 +34,12 @@ def test_our_own_terms_need_no_server() -> None:
 
 
 def test_every_text_has_its_vector_whatever_the_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lurcher.vectors.sparse.BATCH", 7)
+    monkeypatch.setattr("lurcher.vectors.service.BATCH", 7)
     texts = [f"cookie jar number {i} {'jar ' * (i % 5)}" for i in range(50)]
     with playing(sparse()) as played:
         for concurrency in (1, 4):
-            monkeypatch.setattr(breaker, "PACE", breaker.Pace(concurrency=concurrency))
-            breaker.reset_breakers()
+            monkeypatch.setattr(resilience, "PACE", resilience.Pace(concurrency=concurrency))
+            resilience.reset_breakers()
             found = embedder(played.url).embed_documents(texts)
             assert len(found) == 50
             for text, vector in zip(texts, found, strict=True):
@@ -66,7 +66,7 @@ def test_texts_are_cut_at_the_limit_of_tokens() -> None:
 
 
 def test_only_the_greatest_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lurcher.vectors.sparse.TOP", 5)
+    monkeypatch.setattr("lurcher.vectors.service.TOP", 5)
     entries = [{"index": i, "value": float(i % 10)} for i in range(100, 200)]
     with playing(sparse([entries])) as played:
         found = embedder(played.url).embed_query("a")

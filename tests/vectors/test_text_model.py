@@ -11,7 +11,7 @@ import pytest
 
 from lurcher.engine import Engine, diagnose
 from lurcher.indexing import embed as embedding_work
-from lurcher.net import retry
+from lurcher.net import resilience
 from lurcher.storage import disk
 from lurcher.types import Answer
 from lurcher.vectors import service
@@ -38,7 +38,7 @@ TEXTS, UNIQUE = 10, 8
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk.os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(retry, "SERVICE", retry.Backoff(0.01, attempts=6, jitter=0.5))
+    monkeypatch.setattr(resilience, "SERVICE", resilience.Backoff(0.01, attempts=6, jitter=0.5))
     monkeypatch.setenv("LURCHER_CONFIG", "/dev/null")
     monkeypatch.delenv("LURCHER_INDEX_DIR", raising=False)
 

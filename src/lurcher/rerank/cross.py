@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import exp
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
-from lurcher.config.trust import authorization, service_key, user_setting
+from lurcher.config.trust import user_setting
 from lurcher.errors import ModelError, ServerError
-from lurcher.net.breaker import get_breaker
-from lurcher.net.http import Deadline, check_url, origin, request_json
+from lurcher.net.http import Deadline, check_url
+from lurcher.net.resilience import ServiceClient
 from lurcher.rerank.base import Judged, Request
 from lurcher.types import Degraded
 from lurcher.vectors.onnx_model import ModelFiles, OnnxModel
@@ -62,7 +62,7 @@ def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
 
 def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
     server = make_server(request.settings, url)
-    with get_breaker("reranker", server.base).guard(deadline):
+    with server.client.breaker.guard(deadline):
         return Judged(tuple(server.scores(request.query, texts, deadline)), hint="see the server's own log")
 
 
@@ -70,13 +70,16 @@ def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) ->
 class Server:
     """A cross-encoder on a server."""
 
-    base: SplitResult
+    client: ServiceClient
     protocol: str
     model: str
-    key: str = field(default="", repr=False)
+
+    @property
+    def base(self) -> SplitResult:
+        return self.client.base
 
     def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        return request_json(self.base, path, deadline, body, headers=authorization(self.key))
+        return self.client.request(path, deadline, body)
 
     def scores(self, query: str, texts: list[str], deadline: Deadline) -> list[float | None]:
         """A score from 0 to 1 for each text; None for one that the server leaves out."""
@@ -85,21 +88,20 @@ class Server:
             part = texts[first : first + MAX_TEXTS]
             if self.protocol == "tei":
                 body = {"query": query, "texts": part, "truncate": True, "raw_scores": False}
-                scores += _read_scores(self.request("/rerank", deadline, body), "score", len(part), origin(self.base))
+                scores += _read_scores(self.request("/rerank", deadline, body), "score", len(part), self.client.name)
             else:
                 body = {"query": query, "documents": part, "return_documents": False, "model": self.model}
                 answer = self.request("/rerank", deadline, body)
                 results = answer.get("results") if isinstance(answer, dict) else None
-                scores += _read_scores(results, "relevance_score", len(part), origin(self.base))
+                scores += _read_scores(results, "relevance_score", len(part), self.client.name)
         if any(score is not None and not 0 <= score <= 1 for score in scores):  # raw logits
             scores = [None if score is None else 1 / (1 + exp(-max(-60.0, min(60.0, score)))) for score in scores]
         return scores
 
 
 def make_server(settings: Settings, url: str) -> Server:
-    base = check_url(url, "reranker.url")
     chosen = settings.reranker
-    return Server(base, chosen.protocol, chosen.model, service_key("reranker", base))
+    return Server(ServiceClient("reranker", check_url(url, "reranker.url")), chosen.protocol, chosen.model)
 
 
 def _read_scores(entries: Any, name: str, count: int, server: str) -> list[float | None]:

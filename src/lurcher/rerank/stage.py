@@ -1,7 +1,8 @@
 """The rerank stage: runs rerankers over the first candidates of an order, one after the other.
 
 The scores of each reranker are stored as whole numbers in the cursor, so that every page of an answer follows from the same
-scores: a later page calls no model, and a server that is gone by then changes nothing.
+scores: a later page calls no model, and a server that is gone by then changes nothing. A reranker that needs no model is a
+factor of each score, such as that of commits by what became of them (`outcome_factor`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, Template, UsageError
 from lurcher.rerank.base import Candidate, Judged, Request, reranker_named
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
-from lurcher.types import Degraded, Hit, StageWhy
+from lurcher.types import HOTFIXED, REVERTED, Degraded, Hit, StageWhy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from lurcher.runtime.process import Cache
+
 
 NEUTRAL = 0.5
 _SCALE = 10_000
@@ -243,3 +245,12 @@ def _check_known(name: str, own: Sequence[str]) -> None:
     except UsageError:
         known = ("cross", "llm", *own, "none")
         raise QueryError(f"unknown reranker '{name}'", f"known are: {', '.join(known)}") from None
+
+
+PENALTIES = {REVERTED: 0.6, HOTFIXED: 0.3}
+"""The share of its score that a commit loses if its verdict is certain."""
+
+
+def outcome_factor(verdict: str, confidence: float) -> float:
+    """What the score of a commit with this verdict is multiplied by; the less certain the verdict, the nearer to 1."""
+    return 1 - PENALTIES.get(verdict, 0.0) * confidence

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+__all__ = ["VERSION", "describe_kernel", "hash_seed", "native", "np", "start_writeback", "trim_heap", "wants_kernel"]
+
 VERSION = 17
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
 

@@ -121,6 +121,32 @@ class Cache:
         return self._values.get(key)
 
 
+class LruCache:
+    """Keeps the values that were used last, as many as fit into `capacity`. Thread-safe."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = RLock()
+        self._values: dict[Hashable, tuple[Any, int]] = {}  # the one used last at the end
+        self._used = 0
+
+    def get(self, key: Hashable) -> Any:
+        """The value, or None."""
+        with self._lock:
+            entry = self._values.pop(key, None)
+            if entry is None:
+                return None
+            self._values[key] = entry
+            return entry[0]
+
+    def put(self, key: Hashable, value: Any, size: int = 1) -> None:
+        with self._lock:
+            self._used += size - self._values.pop(key, (None, 0))[1]
+            self._values[key] = value, size
+            while self._used > self._capacity:
+                self._used -= self._values.pop(next(iter(self._values)))[1]
+
+
 class Waitable(Protocol):
     """A process like `subprocess.Popen`."""
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 from lurcher.errors import ConfigError
 from lurcher.net.http import redact_url
 from lurcher.registry import find
-from lurcher.vectors.sparse import Sparse
+from lurcher.vectors.service import Sparse
 
 if TYPE_CHECKING:
     import numpy as np

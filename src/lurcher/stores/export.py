@@ -19,8 +19,8 @@ from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, KI
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.vectors import Vectors, read_vectors
 from lurcher.stores.base import Sparse, StoredFile, StoredUnit
-from lurcher.stores.codec import SPARSE_MASK, RecordParts, encode_record, hash_bytes
-from lurcher.stores.sparse import role_factors, saturate
+from lurcher.stores.query import role_factors, saturate
+from lurcher.stores.records import SPARSE_MASK, RecordParts, encode_record, hash_bytes
 from lurcher.types import HEADING, HEADING_PATH
 
 if TYPE_CHECKING:

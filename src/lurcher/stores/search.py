@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +13,13 @@ from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
 from lurcher.query.plan import Plan, make_plan, split_qualified_name
 from lurcher.query.validate import matches_glob
+from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
-from lurcher.stores.assemble import AssembledSegment
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
-from lurcher.stores.codec import RECORD_FORMAT as RECORDS
-from lurcher.stores.codec import Record, decode_record
-from lurcher.stores.query import dense_query, name_query, sparse_query
+from lurcher.stores.query import SparseQuery, dense_query, name_query, sparse_query
+from lurcher.stores.records import RECORD_FORMAT as RECORDS
+from lurcher.stores.records import AssembledSegment, Record, decode_record
 from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot, StoreChanged
-from lurcher.stores.sparse import SparseQuery
 from lurcher.stores.vocabulary import Page, Vocabulary
 from lurcher.terms.split import compound
 from lurcher.types import Degraded, Filter, Query
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.vectors.sparse import SparseEmbedder
+    from lurcher.vectors.service import SparseEmbedder
 
     Vector = NDArray[np.float32]
 
@@ -90,8 +88,7 @@ class StoreSearcher:
         self._sparse = sparse
         self._store, self.projects, self._settings = store, tuple(projects), settings
         self._lock = threading.Lock()
-        self._records: OrderedDict[str, tuple[Record, int]] = OrderedDict()
-        self._cached_bytes = 0
+        self._records = LruCache(_CACHED_BYTES)
         self._pages: dict[tuple[str, int, str], dict[str, Page | None]] = {}
 
     def labels(self) -> list[str]:
@@ -231,12 +228,8 @@ class StoreSearcher:
 
     def _fetch_records(self, project: str, keys: Sequence[str]) -> list[tuple[str, Record]]:
         """Records by key, in the order of their paths."""
-        known: dict[str, Record] = {}
-        with self._lock:
-            for key in keys:
-                if key in self._records:
-                    known[key] = self._records[key][0]
-                    self._records.move_to_end(key)
+        cached = {key: self._records.get(key) for key in keys}
+        known: dict[str, Record] = {key: record for key, record in cached.items() if record is not None}
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         if missing:
             found = self._store.records(project, missing)
@@ -244,17 +237,8 @@ class StoreSearcher:
                 if key not in found:
                     raise StoreChanged("a file was replaced in the store while it was being read", "ask again")
                 known[key] = decode_record(found[key])
-                self._cache_record(key, known[key])
+                self._records.put(key, known[key], sum(map(len, known[key].sections)))
         return sorted(known.items(), key=lambda item: item[1].path)
-
-    def _cache_record(self, key: str, record: Record) -> None:
-        size = sum(map(len, record.sections))
-        with self._lock:
-            if key not in self._records:
-                self._records[key] = record, size
-                self._cached_bytes += size
-            while self._cached_bytes > _CACHED_BYTES and self._records:
-                self._cached_bytes -= self._records.popitem(last=False)[1][1]
 
     def _fetched_project(
         self, name: str, head: Head, vocabulary: Vocabulary, records: Sequence[tuple[str, Record]], dims: int, label: str,

@@ -1,4 +1,4 @@
-"""The shared store that the settings name: its projects, what answers say about it, and writing to it.
+"""The shared store that the settings name: its projects, its health, what answers say about it, and writing to it.
 
 A project has the same name on every machine with a checkout of it: owner and name of its git remote, unless one is set.
 """
@@ -9,13 +9,14 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError, Template, UsageError
-from lurcher.net.http import redact_url
+from lurcher.net.http import one_line, redact_url
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.stores.base import store_at
@@ -23,10 +24,12 @@ from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
     from lurcher.indexing.root_index import RootIndex
+    from lurcher.inspect.doctor.services import Health
+    from lurcher.net.http import Deadline
     from lurcher.stores.base import Head, Store
     from lurcher.stores.search import StoreSearcher
     from lurcher.types import Progress
-    from lurcher.vectors.sparse import SparseEmbedder
+    from lurcher.vectors.service import SparseEmbedder
 
 
 LOCAL = "local"
@@ -38,6 +41,8 @@ _MAX_NAME = 200
 _REMOTE = re.compile(r'^\s*\[\s*remote\s+"([^"\n]+)"\s*\]', re.IGNORECASE)
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.IGNORECASE)
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._+@/-]+")
+_HEALTH_FIELDS = ("version", "model", "dims", "url", "latency")
+"""Entries of a store's state that have a field of their own in `Health`."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
@@ -130,7 +135,7 @@ class SharedStore:
         """The service that makes sparse vectors; None where they are made of lurcher's own terms."""
         if self._settings.sparse.provider == "terms":  # then the client of the service need not be loaded
             return None
-        from lurcher.vectors.sparse import make_sparse_embedder
+        from lurcher.vectors.service import make_sparse_embedder
 
         return make_sparse_embedder(self._settings)
 
@@ -319,3 +324,27 @@ def _name_in_url(url: str) -> str | None:
         return None
     parts = [part for part in place.split("?")[0].removesuffix("/").removesuffix(".git").split("/") if part]
     return "/".join(parts[-2:]) if parts else None
+
+
+def store_health(settings: Settings, root: Path) -> Health | None:
+    """How the store is doing, for `lurcher doctor`; None where no store is set."""
+    from lurcher.inspect.doctor.services import Health, examine, timed
+
+    url = settings.store.url
+    if not url or url == LOCAL:
+        return None
+
+    def look(about: Health, deadline: Deadline) -> Health:
+        soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
+        where = user_setting(settings, "store.url")
+        opened = store_at(where, replace(settings, store=soon))
+        try:
+            state, took = timed(opened.state)
+        finally:
+            opened.close()
+        rest = ", ".join(f"{name} {value}" for name, value in state.items() if name not in _HEALTH_FIELDS)
+        dims = state.get("dims", "")
+        return replace(about, version=state.get("version", ""), model=state.get("model", ""), latency_ms=took,
+                       state=one_line(rest), dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
+
+    return examine(Health("store", url.partition("://")[0], redact_url(url)), look)

@@ -16,8 +16,8 @@ from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.postings import PostingSum
 from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
 from lurcher.storage.snapshot import PhrasePattern, Phrases, Snapshot
-from lurcher.stores.assemble import AssembledSegment
 from lurcher.stores.base import Head
+from lurcher.stores.records import AssembledSegment
 from lurcher.stores.vocabulary import Vocabulary
 from lurcher.types import Import
 

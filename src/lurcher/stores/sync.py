@@ -22,10 +22,10 @@ from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.storage.manifest import NO_SEGMENT, Manifest
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.vectors import read_vectors
-from lurcher.stores import codec
+from lurcher.stores import records
 from lurcher.stores.base import Head, Listed, Store, StoredFile
 from lurcher.stores.export import ExportItem, export_files
-from lurcher.stores.sparse import embed_files, head_entry
+from lurcher.stores.query import embed_files, head_entry
 from lurcher.stores.vocabulary import (
     CONTENTS,
     SAMPLE,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.vectors.model import Model
-    from lurcher.vectors.sparse import SparseEmbedder
+    from lurcher.vectors.service import SparseEmbedder
 
 _PAGE_BATCH = 500
 _ATTEMPTS = 3
@@ -289,7 +289,7 @@ def _total_length(snapshot: Snapshot, field: str) -> int:
 def build_inputs(manifest: Manifest, model: str) -> dict[str, Any]:
     """What an index was built with, as far as other machines must use the same."""
     own = {name: manifest.fingerprint.get(name) for name in _SHARED_INPUTS}
-    return {**own, "model": model, "record": codec.RECORD_FORMAT}
+    return {**own, "model": model, "record": records.RECORD_FORMAT}
 
 
 def hash_inputs(made: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from lurcher.storage.postings import open_lists, read_lists
 from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, UNIT_FAMILIES, count_owners
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.stores.codec import damaged_error, decode, encode
+from lurcher.stores.records import damaged_error, decode, encode
 
 if TYPE_CHECKING:
     import numpy as np

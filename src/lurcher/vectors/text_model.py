@@ -10,7 +10,6 @@ import hashlib
 import json
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from lurcher.config.trust import user_setting
 from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
 from lurcher.runtime.light import cached_property
+from lurcher.runtime.process import LruCache
 from lurcher.vectors.model import UNAVAILABLE, Model
 from lurcher.vectors.service import Embedder, ProviderRequest, provider_named
 
@@ -49,7 +49,7 @@ class TextModel(Model):
         self._identity, self._connect = provider_named(chosen.provider)
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
-        self._cached: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
+        self._cached = LruCache(_CACHED_QUERIES)
         self._failed: tuple[float, ModelError] | None = None
         _ = self._identified  # a wrong setting is an error at once
 
@@ -113,11 +113,10 @@ class TextModel(Model):
         import numpy as np
 
         text = text.encode("utf-8", "replace").decode()
+        known: NDArray[np.float64] | None = self._cached.get(text)
+        if known is not None:
+            return known
         with self._lock:
-            known = self._cached.get(text)
-            if known is not None:
-                self._cached.move_to_end(text)
-                return known
             if self._failed is not None and time.monotonic() - self._failed[0] < _FAILURE_SECONDS:
                 raise self._failed[1]
         try:
@@ -126,10 +125,7 @@ class TextModel(Model):
         except LurcherError as problem:
             raise self.record_failure(problem) from problem
         found: NDArray[np.float64] = rows[0].astype(np.float64)
-        with self._lock:
-            self._cached[text] = found
-            while len(self._cached) > _CACHED_QUERIES:
-                self._cached.popitem(last=False)
+        self._cached.put(text, found)
         return found
 
     def record_failure(self, problem: LurcherError) -> ModelError:

@@ -18,7 +18,7 @@ from lurcher.corpora.history.ranking.base import HistoryContext, HistoryRanking,
 from lurcher.corpora.history.segment import HunkView
 from lurcher.errors import ModelError, PathError, Template
 from lurcher.rerank.base import Candidate
-from lurcher.rerank.outcome import outcome_factor
+from lurcher.rerank.stage import outcome_factor
 from lurcher.sources.git.commit import iso_date
 from lurcher.storage.vectors import Direction
 from lurcher.types import Degraded, Hit, IndexState, Why

@@ -303,7 +303,7 @@ def _cross(project: RootIndex) -> Iterator[Finding]:
 
 def _judge(project: RootIndex) -> Iterator[Finding]:
     from lurcher.net.http import Deadline, origin
-    from lurcher.rerank.chat import OLLAMA_MODEL, make_chat
+    from lurcher.rerank.llm import OLLAMA_MODEL, make_chat
 
     try:
         chat = make_chat(project.settings)

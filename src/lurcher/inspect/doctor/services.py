@@ -81,7 +81,7 @@ def embedding(settings: Settings, root: Path) -> Health | None:
 
 
 def sparse(settings: Settings, root: Path) -> Health | None:
-    from lurcher.vectors.sparse import make_sparse_embedder
+    from lurcher.vectors.service import make_sparse_embedder
 
     chosen = settings.sparse
     if chosen.provider == "terms":
@@ -119,7 +119,7 @@ def reranker(settings: Settings, root: Path) -> Health | None:
 
 
 def judge(settings: Settings, root: Path) -> Health | None:
-    from lurcher.rerank.chat import OLLAMA_MODEL, make_chat
+    from lurcher.rerank.llm import OLLAMA_MODEL, make_chat
 
     chosen = settings.judge
     if "llm" not in settings.search.rerank.split() and not any(key.startswith("judge.") for key in settings.origins):

@@ -17,10 +17,10 @@ from psycopg import errors
 from psycopg.types.json import Jsonb
 
 from lurcher.errors import IndexLocked, StoreError
+from lurcher.net.http import Deadline
 from lurcher.stores.base import Head, StoredFile
 from lurcher.stores.postgres.connection import Connection, Server
-from lurcher.stores.postgres.encoding import encode_half, encode_terms, escape_text
-from lurcher.stores.postgres.segments import build_segments, ensure_hnsw
+from lurcher.stores.postgres.segments import build_segments, encode_half, encode_terms, ensure_hnsw, escape_text
 
 _BATCH_UNITS = 2000
 _BATCH_BYTES = 16_000_000
@@ -63,13 +63,13 @@ class Writer:
                 connection.close()  # which also releases the lock
 
     def _lock(self, connection: Connection, project: str, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = Deadline.after(seconds)
         key = f"{self._server.schema}/{escape_text(project)}"
         while True:
             row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (key,)).fetchone()
             if row is not None and row[0]:
                 return
-            if time.monotonic() >= deadline:
+            if not deadline.left:
                 raise _locked_error(project)
             time.sleep(_LOCK_POLL_SECONDS)
 

@@ -1,9 +1,8 @@
-"""A store in Qdrant: on a server, or on this machine by its client's local mode or its embedded engine.
+"""A store in Qdrant: on a server by its REST interface, or in a folder of this machine by its embedded engine.
 
-    __init__  addresses: which of the three, and where
-    points    the operations that all three offer, in terms of Qdrant's REST interface
+    __init__  addresses: which of the two, and where
+    points    the operations that both offer, in terms of Qdrant's REST interface
     rest      a server
-    local     qdrant-client's local mode
     edge      qdrant-edge-py: Qdrant's own engine in this process
     layout    collections, points and filters
     lease     one writer at a time, and atomic changes of a project's head
@@ -11,14 +10,13 @@
     search    candidates
     store     all of that as a `Store`
 
-A server needs no package: `rest` uses `http.client`, which loads in milliseconds where qdrant-client takes seconds to import.
+A server needs no package.
 
 Addresses:
 
     qdrant://HOST[:PORT]                               a server; the default port is 6333
     qdrants://HOST[:PORT], qdrant+https://HOST[:PORT]  the same over TLS
     qdrant+edge:///FOLDER                              the embedded engine, with its data in a folder
-    qdrant+local:///FOLDER, qdrant+local://:memory:    qdrant-client's local mode
 """
 
 from __future__ import annotations
@@ -35,14 +33,14 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 6333
 _SCHEMES = {"qdrant": "http", "qdrant+http": "http", "qdrants": "https", "qdrant+https": "https"}
-_HINT = "write qdrant://HOST:PORT, qdrants://HOST:PORT, qdrant+edge:///FOLDER or qdrant+local:///FOLDER"
+_HINT = "write qdrant://HOST:PORT, qdrants://HOST:PORT or qdrant+edge:///FOLDER"
 
 
 def open_store(url: str, settings: Settings) -> Store:
     """The store at an address; no request is sent yet."""
     from lurcher.config.trust import user_setting
     from lurcher.errors import ConfigError
-    from lurcher.stores.qdrant.points import Points
+    from lurcher.stores.qdrant.layout import Points
     from lurcher.stores.qdrant.store import QdrantStore
 
     for key in settings.origins:
@@ -57,33 +55,26 @@ def open_store(url: str, settings: Settings) -> Store:
         from lurcher.stores.qdrant.rest import connect_rest
 
         points = connect_rest(address.url, address.server, settings)
-    elif address.kind == "edge":
+    else:
         from lurcher.stores.qdrant.edge import open_edge
 
-        points = open_edge(address.path, settings.store.seconds)
-    else:
-        from lurcher.stores.qdrant.local import open_local
-
-        points = open_local(address.path, settings.store.seconds)
+        points = open_edge(address.folder, settings.store.seconds)
     return QdrantStore(points, settings.qdrant)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    kind: str
-    """server, edge or local"""
     url: str
     """How messages name the store."""
     server: SplitResult | None = None
     """The HTTP address of a server."""
-    path: str = ""
-    """The folder of a local store, or `:memory:`."""
+    folder: str = ""
+    """The folder of the embedded engine, where there is no server."""
 
 
 def parse_address(url: str) -> Address:
     from lurcher.errors import ConfigError
     from lurcher.net.http import check_url
-    from lurcher.stores.qdrant.points import MEMORY
 
     url = url.strip()
     scheme, found, rest = url.partition("://")
@@ -93,13 +84,13 @@ def parse_address(url: str) -> Address:
         host = server.hostname or ""
         host = f"[{host}]" if ":" in host else host
         netloc = f"{host}:{server.port or DEFAULT_PORT}"
-        return Address("server", f"{scheme}://{netloc}", server._replace(netloc=netloc))
-    kind = {"qdrant+edge": "edge", "qdrant+local": "local"}.get(scheme, "")
-    if not kind or not found:
+        return Address(f"{scheme}://{netloc}", server._replace(netloc=netloc))
+    if scheme == "qdrant+local" and found:
+        message = "qdrant+local, the local mode of qdrant-client, was removed"
+        raise ConfigError(message, "use qdrant+edge:///FOLDER, and index again")
+    if scheme != "qdrant+edge" or not found:
         raise ConfigError(f"{url!r} is not the address of a store in Qdrant", _HINT)
-    if kind == "local" and rest == MEMORY:
-        return Address(kind, url, path=MEMORY)
-    path = unquote(rest)
-    if not path.startswith("/") or "\0" in path:
+    folder = unquote(rest)
+    if not folder.startswith("/") or "\0" in folder:
         raise ConfigError(f"{url!r} does not name a folder by its full path", _HINT)
-    return Address(kind, url, path=os.path.realpath(path))
+    return Address(url, folder=os.path.realpath(folder))

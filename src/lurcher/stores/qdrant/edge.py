@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import MissingExtra, StoreError
+from lurcher.net.http import Deadline
 from lurcher.runtime.terminal import format_count
-from lurcher.stores.qdrant.layout import MATCH_NOTHING
-from lurcher.stores.qdrant.points import DOCTOR, Json, LockedFolder, NoCollection, open_shared
+from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection
 
 PAGE = 1000
 """Points in one reply to a listing."""
@@ -27,17 +27,23 @@ EDGE_RRF_K = 2
 
 
 def open_edge(path: str, seconds: float) -> EdgePoints:
+    """Stores of the same process that name the same folder share one object."""
     require_package()
-    return open_shared(path, lambda folder: EdgePoints(folder, seconds))
+    with _lock:
+        if path not in _open:
+            _open[path] = EdgePoints(LockedFolder(path), seconds)
+        points = _open[path]
+        points.folder.add_user()
+        return points
 
 
 class EdgePoints:
     """`Points` over the embedded engine."""
 
-    exclusive, concurrency, parallel_queries = True, 1, True
+    exclusive, concurrency = True, 1
 
     def __init__(self, folder: LockedFolder, seconds: float) -> None:
-        self.url, self._folder, self._seconds = f"qdrant+edge://{folder.path}", folder, seconds
+        self.url, self.folder = f"qdrant+edge://{folder.path}", folder
         self._shards: dict[str, Any] = {}
         self._lock = threading.RLock()
         folder.lock(self.url, seconds)
@@ -57,7 +63,7 @@ class EdgePoints:
     def dims(self, collection: str) -> int:
         self._open_shard(collection)
         with self._translate_errors("read its shape"):
-            vectors = json.loads((Path(self._folder.path) / collection / "shape.json").read_text("utf-8")).get("vectors", {})
+            vectors = json.loads((Path(self.folder.path) / collection / "shape.json").read_text("utf-8")).get("vectors", {})
         return int(vectors["dense"]["size"]) if "dense" in vectors else 0
 
     def upsert(self, collection: str, points: Sequence[Json], *, only_new: bool = False) -> None:
@@ -130,21 +136,21 @@ class EdgePoints:
         return {**state, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}
 
     def close(self) -> None:
-        if self._folder.remove_user():
+        if self.folder.remove_user():
             with self._lock:
                 shards, self._shards = self._shards, {}
                 for shard in shards.values():
                     with self._translate_errors("close"):
                         shard.close()
-            self._folder.unlock()
+            self.folder.unlock()
 
     def _existing(self, collections: Sequence[str]) -> list[Any]:
-        return [self._open_shard(one) for one in collections if (Path(self._folder.path) / one / "shape.json").is_file()]
+        return [self._open_shard(one) for one in collections if (Path(self.folder.path) / one / "shape.json").is_file()]
 
     def _open_shard(self, collection: str) -> Any:
         with self._lock:
             if collection not in self._shards:
-                folder = Path(self._folder.path) / collection
+                folder = Path(self.folder.path) / collection
                 if not (folder / "shape.json").is_file():
                     raise NoCollection(f"there is no collection in {folder}", DOCTOR)
                 with self._translate_errors("open"):
@@ -153,7 +159,7 @@ class EdgePoints:
 
     def _create_shard(self, collection: str, shape: Json) -> Any:
         """Create a shard, in place of what a killed process left: shape.json is written last."""
-        folder = Path(self._folder.path) / collection
+        folder = Path(self.folder.path) / collection
         with self._translate_errors("create a folder"):
             shutil.rmtree(folder, ignore_errors=True)
             (folder / "shard").mkdir(parents=True)
@@ -176,6 +182,58 @@ class EdgePoints:
         except Exception as error:  # the engine has no error classes of its own
             message = " ".join(str(error).split())[:200]
             raise StoreError(f"the store at {self.url} cannot {what}: {message}", DOCTOR) from error
+
+
+class LockedFolder:
+    """A folder that one process at a time has open; all stores of that process share it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._users, self._handle = 0, -1
+
+    def lock(self, url: str, seconds: float) -> None:
+        """Wait up to `seconds` for another process to release it."""
+        import fcntl
+
+        deadline = Deadline.after(seconds)
+        try:
+            Path(self.path).mkdir(0o700, parents=True, exist_ok=True)
+            self._handle = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            while True:
+                try:
+                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    if not deadline.left:
+                        hint = f"wait until it ends, or use a server (qdrant://HOST), which several can share; {DOCTOR}"
+                        raise StoreError(f"the store at {url} is open in another process", hint, passing=True) from None
+                    time.sleep(0.05)
+        except OSError as error:
+            raise StoreError(f"the store at {url} cannot be opened: {error.strerror}", DOCTOR) from error
+        except StoreError:
+            self.unlock()
+            raise
+
+    def unlock(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def add_user(self) -> None:
+        """Call it with `_lock` held."""
+        self._users += 1
+
+    def remove_user(self) -> bool:
+        """Whether that was the last one."""
+        with _lock:
+            self._users -= 1
+            if self._users == 0:
+                _open.pop(self.path, None)
+            return self._users == 0
+
+
+_open: dict[str, EdgePoints] = {}
+_lock = threading.Lock()
 
 
 def require_package() -> None:

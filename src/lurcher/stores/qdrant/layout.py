@@ -1,23 +1,28 @@
-"""How files and units are stored in Qdrant: three collections, the payload of their points, and the filters that find them.
+"""What lurcher stores in Qdrant, and the operations that it needs there.
 
-        code_chunks           one point per unit: vectors `dense` and `sparse`, its text and where it is from
-        code_chunks_files     one point per file: its card as `dense`, its record
+    code_chunks           one point per unit: vectors `dense` and `sparse`, its text and where it is from
+    code_chunks_files     one point per file: its card as `dense`, its record
     code_chunks_projects  heads and pages, without vectors
 
 Files have a collection of their own because in Qdrant a point takes room for every vector that its collection defines, whether
 it has one or not. The id of a unit's point begins with that of its file's point, so a unit that was found names its file
 before its payload is read.
+
+`Points` are the operations. Queries, filters and shapes of collections are the JSON of Qdrant's REST interface, which `edge`
+translates for the embedded engine. So there is one way to write a query, and what a test sends to the embedded engine is what
+a server gets.
 """
 
 from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from lurcher.stores.qdrant.points import Json
+from lurcher.errors import LurcherError, StoreError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +30,83 @@ if TYPE_CHECKING:
 
     from lurcher.config.schema import QdrantSettings
     from lurcher.stores.base import StoredFile, StoredUnit
+
+
+DOCTOR = "`lurcher doctor` shows what is there and what is not"
+Json = dict[str, Any]
+Kind = TypeVar("Kind")
+
+
+class NoCollection(StoreError):
+    """The collection does not exist: nothing was ever written to it."""
+
+
+class Points(Protocol):
+    """Methods may be called from several threads. A missing collection raises `NoCollection`."""
+
+    url: str
+    """How messages name the store."""
+    exclusive: bool
+    """Whether no other process can have it open."""
+    concurrency: int
+    """How many batches are sent at a time."""
+
+    def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:
+        """Create a collection with its payload indexes; what exists already stays."""
+        ...
+
+    def dims(self, collection: str) -> int:
+        """Dimensions of its vectors `dense`; 0 without."""
+        ...
+
+    def upsert(self, collection: str, points: Sequence[Json], *, only_new: bool = False) -> None: ...
+
+    def change(self, collection: str, payload: Json, where: Json) -> None:
+        """Set payload fields of all points that pass a filter, as one atomic operation."""
+        ...
+
+    def delete(self, collection: str, where: Json) -> None: ...
+
+    def get(self, collection: str, ids: Sequence[str], fields: Sequence[str], *, majority: bool = False) -> dict[str, Json]:
+        """Payloads by id; `majority`: as most replicas have them."""
+        ...
+
+    def scroll(self, collection: str, where: Json, fields: Sequence[str]) -> Iterator[Json]:
+        """Payloads of all points that pass a filter."""
+        ...
+
+    def query(self, collection: str, queries: Sequence[Json]) -> list[list[tuple[str, float]]]:
+        """Ids with scores, best first, for each query; one request for all."""
+        ...
+
+    def count(self, collection: str, where: Json) -> int: ...
+
+    def flush(self, collections: Sequence[str]) -> None:
+        """Return once everything written survives a power cut, as far as the client can ensure that."""
+        ...
+
+    def optimise(self, collections: Sequence[str]) -> None:
+        """Build the search graphs over what was written, where the engine does not do so by itself."""
+        ...
+
+    def describe(self, collections: Sequence[str]) -> dict[str, str]:
+        """Engine, version, latency and sizes, for `lurcher doctor`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def check_reply(url: str, what: str) -> Iterator[None]:
+    """Around the code that reads a reply: a reply of the wrong form becomes a `StoreError` that names `what` was read."""
+    try:
+        yield
+    except LurcherError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        message = f"the store at {url} sent a reply that cannot be understood ({what})"
+        raise StoreError(message, f"check that it is a Qdrant server; {DOCTOR}") from error
+
 
 NEVER = 1 << 52
 """`died` of what is alive. Qdrant compares numbers in double precision, which holds this one exactly."""
@@ -45,6 +127,13 @@ PROJECT_INDEXES: dict[str, Json] = {
 }  # fmt: skip
 MATCH_NOTHING: Json = {"must": [{"key": "sort", "match": {"value": "nothing"}}]}
 """A filter that no point passes."""
+
+
+def require(value: Any, kind: type[Kind]) -> Kind:
+    """A value of a reply that has to be of this very type; call it within `check_reply`."""
+    if type(value) is not kind:
+        raise TypeError(f"{kind.__name__} expected")
+    return value
 
 
 def collection_shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
@@ -144,9 +233,7 @@ def escape_text(text: str) -> str:
 
 def unescape_text(text: Any) -> str:
     """The inverse of `escape_text`."""
-    if not isinstance(text, str):
-        raise TypeError("not a string")
-    first, *others = text.split("\0")
+    first, *others = require(text, str).split("\0")
     return first + "".join([chr(int(part[:4], 16)) + part[4:] for part in others])
 
 

@@ -1,30 +1,18 @@
-"""Qdrant on a server, by its REST interface.
-
-`RestPoints` speaks the interface; `RestConnection` sends the requests: it keeps connections open, and limits time and size of
-each reply as a whole.
-"""
+"""Qdrant on a server, by its REST interface. All requests are idempotent, so each may be sent again."""
 
 from __future__ import annotations
 
-import json
-import socket
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote
 
-from lurcher.errors import StoreError
-from lurcher.net.http import Deadline
-from lurcher.net.retry import BusyGate
-from lurcher.stores.qdrant.layout import MATCH_NOTHING
-from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, check_reply
+from lurcher.errors import ServerError, StoreError
+from lurcher.net.http import Client, Deadline
+from lurcher.net.resilience import BusyGate
+from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection, check_reply, require
 
 if TYPE_CHECKING:
-    import ssl
-
     from lurcher.config import Settings
     from lurcher.config.schema import QdrantSettings
 
@@ -42,8 +30,6 @@ MAX_BYTES = 256_000_000
 """The largest reply that is read."""
 _MAX_IDLE = 8
 """Idle connections that are kept open."""
-_MAX_MESSAGE = 200
-"""Characters of a server's own error message that are passed on."""
 
 
 def connect_rest(url: str, server: SplitResult, settings: Settings) -> RestPoints:
@@ -51,21 +37,18 @@ def connect_rest(url: str, server: SplitResult, settings: Settings) -> RestPoint
     from lurcher.config.trust import service_key
 
     key = service_key("store", server, "an address that begins with qdrants://")
-    tls = None
-    if server.scheme == "https":
-        import ssl
-
-        tls = ssl.create_default_context()
-    connection = RestConnection(server, url, {"api-key": key} if key else {}, tls)
-    return RestPoints(url, connection, settings.qdrant, settings.store.seconds)
+    headers = {"api-key": key} if key else {}
+    late = "raise store.seconds, or give the server less to do"
+    client = Client(server, headers, name=url, max_bytes=MAX_BYTES, max_idle=_MAX_IDLE, late_hint=late)
+    return RestPoints(url, client, settings.qdrant, settings.store.seconds)
 
 
 class RestPoints:
-    exclusive, parallel_queries = False, True
+    exclusive = False
 
-    def __init__(self, url: str, connection: RestConnection, settings: QdrantSettings, seconds: float) -> None:
+    def __init__(self, url: str, client: Client, settings: QdrantSettings, seconds: float) -> None:
         self.url, self.concurrency = url, CONCURRENCY
-        self._connection, self._settings, self._gate = connection, settings, BusyGate()
+        self._client, self._settings, self._gate = client, settings, BusyGate()
         self._checked, self._seconds = False, seconds
 
     def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:
@@ -107,7 +90,7 @@ class RestPoints:
         body = {"ids": list(ids), "with_payload": list(fields), "with_vector": False}
         found = self._read(collection, f"/points{'?consistency=majority' if majority else ''}", body)
         with check_reply(self.url, "points"):
-            return {_check_id(point["id"]): _check_payload(point) for point in _check_list(found)}
+            return {require(point["id"], str): require(point["payload"], dict) for point in require(found, list)}
 
     def scroll(self, collection: str, where: Json, fields: Sequence[str]) -> Iterator[Json]:
         offset = None
@@ -116,7 +99,7 @@ class RestPoints:
             found = self._read(collection, "/points/scroll", body)
             with check_reply(self.url, "listing of points"):
                 points, following = found["points"], found.get("next_page_offset")
-                page = [_check_payload(point) for point in _check_list(points)]
+                page = [require(point["payload"], dict) for point in require(points, list)]
                 if following is not None and (not page or following == offset):
                     raise ValueError("the listing does not end")
             yield from page
@@ -128,8 +111,8 @@ class RestPoints:
         found = self._read(collection, "/points/query/batch", {"searches": list(queries)})
         with check_reply(self.url, "query"):
             answers = [
-                [(_check_id(point["id"]), float(point["score"])) for point in _check_list(one["points"])]
-                for one in _check_list(found)
+                [(require(point["id"], str), float(point["score"])) for point in require(one["points"], list)]
+                for one in require(found, list)
             ]
             if len(answers) != len(queries):
                 raise ValueError("the number of answers is not that of the queries")
@@ -161,12 +144,12 @@ class RestPoints:
         return state
 
     def close(self) -> None:
-        self._connection.close()
+        self._client.close()
 
     def _version(self) -> str:
         deadline = Deadline.after(self._seconds)
         with check_reply(self.url, "version"):
-            version = self._connection.request("GET", "/", None, deadline)["version"]
+            version = self._send("GET", "/", None, deadline)["version"]
             return "".join(letter for letter in version if letter.isalnum() or letter in ".-+")[:40]
 
     def _check_version(self) -> None:
@@ -197,150 +180,26 @@ class RestPoints:
         whole = Deadline.after(seconds) if method == "GET" or patience == seconds else None
 
         def request() -> Any:
-            return self._connection.request(method, place, body, whole or Deadline.after(seconds))
+            return self._send(method, place, body, whole or Deadline.after(seconds))
 
         answer = self._gate.run(request, patience)
         with check_reply(self.url, f"{method} {place}"):
             return answer["result"]
 
-
-def _check_list(found: Any) -> list[Any]:
-    if not isinstance(found, list):
-        raise TypeError("not a list")
-    return found
-
-
-def _check_id(found: Any) -> str:
-    if not isinstance(found, str):
-        raise TypeError("not a point id that lurcher makes")
-    return found
-
-
-def _check_payload(point: Any) -> Json:
-    payload = point.get("payload")
-    if not isinstance(payload, dict):
-        raise TypeError("no payload")
-    return payload
-
-
-class RestConnection:
-    """Sends requests over a few connections that stay open. May be used from several threads."""
-
-    def __init__(self, base: SplitResult, url: str, headers: Mapping[str, str], tls: ssl.SSLContext | None) -> None:
-        self._base, self._url, self._tls = base, url, tls
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json", **headers}
-        self._idle: list[HTTPConnection] = []
-        self._lock = threading.Lock()
-
-    def request(self, method: str, path: str, body: Any, deadline: Deadline) -> Any:
-        """The server's reply, as JSON.
-
-        Every request may be sent twice, so an idle connection that has died since its last use is no failure.
-        """
-        data = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
-        what = f"{method} {path.partition('?')[0]}"
-        while True:
-            connection, reused = self._connection(deadline)
-            try:
-                status, answer, after = self._exchange(connection, method, path, data, deadline)
-                break
-            except StoreError:
-                connection.close()
-                raise
-            except (OSError, HTTPException, ValueError) as error:
-                connection.close()
-                if deadline.left <= 0:
-                    message = f"the store at {self._url} did not answer {what} within {deadline.seconds:g} s"
-                    raise StoreError(
-                        message, f"raise store.seconds, or give the server less to do; {DOCTOR}", passing=True
-                    ) from None
-                if not reused:
-                    message = f"the store at {self._url} cannot be reached: {_reason(error)} (tried {what})"
-                    raise StoreError(message, f"start it, or correct the address; {DOCTOR}", passing=True) from error
-        return self._read(status, answer, after, what)
-
-    def _connection(self, deadline: Deadline) -> tuple[HTTPConnection, bool]:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop(), True
-        host, limit = self._base.hostname or "", max(deadline.left, 0.001)
-        if self._base.scheme == "https":
-            return HTTPSConnection(host, self._base.port, timeout=limit, context=self._tls), False
-        return HTTPConnection(host, self._base.port, timeout=limit), False
-
-    def _exchange(
-        self, connection: HTTPConnection, method: str, path: str, data: bytes | None, deadline: Deadline
-    ) -> tuple[int, bytes, float]:
-        # A server could stretch a timeout per read by sending a byte now and then: a timer ends the whole exchange.
-        watch = threading.Timer(deadline.left, _shut_down, (connection,))
-        watch.daemon = True
-        watch.start()
+    def _send(self, method: str, path: str, body: Json | None, deadline: Deadline) -> Any:
+        """One request; its failure becomes a `StoreError`."""
         try:
-            if connection.sock is not None:
-                connection.sock.settimeout(max(deadline.left, 0.001))
-            connection.request(method, self._base.path.rstrip("/") + path, data, self._headers)
-            response = connection.getresponse()
-            parts, size = [], 0
-            while part := response.read1(1 << 18):
-                parts.append(part)
-                size += len(part)
-                if size > MAX_BYTES:
-                    raise StoreError(f"the store at {self._url} answers with more than {MAX_BYTES:,} bytes", DOCTOR)
-            if response.length or deadline.left <= 0:
-                raise OSError("the connection broke in the middle of the reply")
-            after = response.getheader("Retry-After") or ""
-            response.close()  # otherwise the connection waits for more, though there is nothing left
-        finally:
-            watch.cancel()
-        with self._lock:
-            if not response.will_close and len(self._idle) < _MAX_IDLE:
-                self._idle.append(connection)
-            else:
-                connection.close()
-        return response.status, b"".join(parts), float(after) if after.isdecimal() and len(after) < 6 else 0.0
+            return self._client.request(path, deadline, body, method)
+        except ServerError as problem:
+            raise self._explain(problem, f"{method} {path.partition('?')[0]}") from problem
 
-    def _read(self, status: int, data: bytes, after: float, what: str) -> Any:
-        try:
-            answer = json.loads(data)
-        except (ValueError, RecursionError):
-            answer = None
-        if status == 200 and isinstance(answer, dict):
-            return answer
-        detail = _server_message(answer)
-        if status == 404 and "ollection" in detail:
-            raise NoCollection(f"the store at {self._url} has no such collection", DOCTOR, status)
+    def _explain(self, problem: ServerError, what: str) -> StoreError:
+        message, hint, status = f"the store failed: {problem.message} (tried {what})", problem.hint, problem.status
+        if status == 404 and "ollection" in problem.message:
+            return NoCollection(f"the store at {self.url} has no such collection", DOCTOR, status)
         if status in (401, 403):
-            message = f"the store at {self._url} refuses access ({status}{detail})"
-            raise StoreError(message, f"put its key into the environment variable LURCHER_STORE_KEY; {DOCTOR}", status)
-        if status == 200:
-            raise StoreError(f"the store at {self._url} answers {what} with something else than JSON", DOCTOR)
-        passing = status in (408, 425, 429) or status >= 500
-        message = f"the store at {self._url} answers {what} with {status}{detail}"
-        raise StoreError(message, f"see the server's own log; {DOCTOR}", status, passing=passing, after=after)
-
-    def close(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-
-
-def _shut_down(connection: HTTPConnection) -> None:
-    sock = connection.sock
-    if sock is not None:
-        with suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
-
-
-def _reason(error: Exception) -> str:
-    found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(found.split())[:_MAX_MESSAGE] or type(error).__name__
-
-
-def _server_message(answer: Any) -> str:
-    """The server's error message as one short line."""
-    found = answer.get("status") if isinstance(answer, dict) else None
-    found = found.get("error") if isinstance(found, dict) else found
-    if not isinstance(found, str) or not found:
-        return ""
-    return ": " + " ".join("".join(letter if letter.isprintable() else " " for letter in found).split())[:_MAX_MESSAGE]
+            message = f"the store refuses access: {problem.message}"
+            hint = "put its key into the environment variable LURCHER_STORE_KEY"
+        found = StoreError(message, f"{hint}; {DOCTOR}", status, passing=problem.passing, after=problem.after)
+        found.tried = problem.tried
+        return found

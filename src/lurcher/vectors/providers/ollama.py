@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import ServerError
 from lurcher.net.http import Deadline
-from lurcher.vectors.service import Identity, ProviderRequest, Service, breaker_for, char_limit, key_for, server_address
+from lurcher.vectors.service import Identity, ProviderRequest, Service, char_limit, connect_service
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,19 +20,17 @@ MODEL = "all-minilm"
 
 
 def identity(wanted: ProviderRequest) -> Identity:
-    key_for(server_address(wanted, DEFAULT))
+    connect_service(wanted, DEFAULT)
     return {"model": wanted.settings.model.strip() or MODEL}
 
 
 def connect(wanted: ProviderRequest) -> Ollama:
-    base = server_address(wanted, DEFAULT)
     model = wanted.settings.model.strip() or MODEL
 
     def body(texts: list[str]) -> Any:
         return {"model": model, "input": texts, "truncate": True}
 
-    key, breaker = key_for(base), breaker_for(base)
-    return Ollama(Service(base, "/api/embed", body, _rows, char_limit(wanted), key, breaker=breaker), model)
+    return Ollama(Service(connect_service(wanted, DEFAULT), "/api/embed", body, _rows, char_limit(wanted)), model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from lurcher.errors import ConfigError
-from lurcher.vectors.service import Identity, ProviderRequest, Service, breaker_for, key_for, server_address
+from lurcher.vectors.service import Identity, ProviderRequest, Service, connect_service, model_name
 
 CHARS_PER_TOKEN = 2
 """Characters per token, a low estimate: most such servers refuse a text that is too long for the model."""
 
 
 def identity(wanted: ProviderRequest) -> Identity:
-    key_for(server_address(wanted))
-    if not wanted.settings.model.strip():
-        raise ConfigError("embedding.model is empty", "name the model that the server should use")
-    return {"model": wanted.settings.model}
+    connect_service(wanted)
+    return {"model": model_name(wanted)}
 
 
 def connect(wanted: ProviderRequest) -> Service:
-    base = server_address(wanted)
-    path = "/embeddings" if base.path.rstrip("/").endswith("/v1") else "/v1/embeddings"
+    client = connect_service(wanted)
+    path = "/embeddings" if client.base.path.rstrip("/").endswith("/v1") else "/v1/embeddings"
 
     def body(texts: list[str]) -> Any:
         return {"model": wanted.settings.model, "input": texts, "encoding_format": "float"}
 
-    most, breaker = wanted.settings.tokens * CHARS_PER_TOKEN, breaker_for(base)
-    return Service(base, path, body, read_rows, most, key_for(base), breaker=breaker)
+    return Service(client, path, body, read_rows, wanted.settings.tokens * CHARS_PER_TOKEN)
 
 
 def read_rows(answer: Any) -> Any:

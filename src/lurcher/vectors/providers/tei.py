@@ -6,24 +6,21 @@ from typing import Any
 
 from lurcher.errors import ServerError
 from lurcher.net.http import Deadline
-from lurcher.vectors.service import Identity, ProviderRequest, Service, breaker_for, char_limit, key_for, server_address
+from lurcher.vectors.service import Identity, ProviderRequest, Service, char_limit, connect_service
 
 DEFAULT = "http://127.0.0.1:8080"
 
 
 def identity(wanted: ProviderRequest) -> Identity:
-    key_for(server_address(wanted, DEFAULT))
+    connect_service(wanted, DEFAULT)
     return {"model": wanted.settings.model}
 
 
 def connect(wanted: ProviderRequest) -> Service:
-    base = server_address(wanted, DEFAULT)
-
     def body(texts: list[str]) -> Any:
         return {"inputs": texts, "normalize": True, "truncate": True}
 
-    key, breaker = key_for(base), breaker_for(base)
-    return Service(base, "/embed", body, lambda answer: answer, char_limit(wanted), key, _name, breaker)
+    return Service(connect_service(wanted, DEFAULT), "/embed", body, lambda answer: answer, char_limit(wanted), _name)
 
 
 def _name(service: Service, deadline: Deadline) -> str:

@@ -1,4 +1,13 @@
-"""A circuit breaker: a service that keeps failing is not called for a while, so that not every query waits for it in vain.
+"""What a caller does about a server that fails: retries with growing pauses, and a circuit breaker.
+
+An error says by itself whether a retry can help (`passing`), how long the server asks to wait (`after`, in seconds) and which
+HTTP status it sent (`status`).
+
+    retry            one request, until it succeeds or the caller's limit is reached
+    retry_request    the same for a service: a few attempts within a deadline
+    BusyGate         the same for a server with many requests under way: a busy server holds back all of them
+    Breaker          a service that keeps failing is not called for a while, so that not every query waits for it in vain
+    ServiceClient    a service that the settings name, with its key, retries and breaker
 
     closed ──► `failures` in a row ──► open for `pause` seconds ──► one call probes ──► closed
                                           ▲                            │
@@ -10,19 +19,112 @@ refusal of one request (4xx) counts as a success: the service is there.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
+from math import inf
+from typing import Any, TypeVar
 from urllib.parse import SplitResult
 
+from lurcher.config.trust import authorization, service_key
 from lurcher.errors import ServerError
-from lurcher.net.http import Deadline, origin
+from lurcher.net.http import BUSY, MAX_BYTES, Client, Deadline, origin
+
+Result = TypeVar("Result")
+_OVERLOADED = (429, 503)
+"""HTTP statuses by which a server asks for fewer requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to pause after each failure, in seconds."""
+
+    first: float
+    longest: float = inf
+    attempts: float = inf
+    jitter: float = 0.0
+    """The share by which a pause may be shorter or longer, so that many clients do not come back at the same moment."""
+
+    def pause(self, failures: int, after: float) -> float:
+        """The pause after so many failures; a server that asks for a longer one gets it."""
+        spread = random.uniform(1 - self.jitter, 1 + self.jitter) if self.jitter else 1.0
+        doubled = self.first * 2.0 ** min(failures - 1, 60)
+        return max(min(doubled, self.longest) * spread, min(after, self.longest))
+
+
+SERVICE = Backoff(0.5, attempts=6, jitter=0.5)
+STORE = Backoff(0.1, longest=15.0)
+
+
+def retry(
+    attempt: Callable[[], Result],
+    backoff: Backoff,
+    can_wait: Callable[[float], bool],
+    wait: Callable[[float, ServerError], None],
+) -> Result:
+    """The result of `attempt`, or its last error once a retry cannot help or `can_wait(pause)` says no."""
+    for failures in count(1):
+        try:
+            return attempt()
+        except ServerError as error:
+            pause = backoff.pause(failures, error.after)
+            # Asked first: a caller may start its clock at the first failure.
+            allowed = can_wait(pause)
+            if not error.passing or failures >= backoff.attempts or not allowed:
+                raise
+            wait(pause, error)
+    raise AssertionError("unreachable")
+
+
+def retry_request(attempt: Callable[[], Result], deadline: Deadline, sleep: Callable[[float], None] = time.sleep) -> Result:
+    """The result of a request to a service: up to six attempts, as long as the next pause ends before the deadline."""
+    return retry(attempt, SERVICE, lambda pause: pause < deadline.left, lambda pause, _: sleep(pause))
+
+
+class BusyGate:
+    """Retries for one server that many threads use: while it says that it is busy, none of them sends anything."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._closed_until = 0.0
+
+    def run(self, attempt: Callable[[], Result], seconds: float) -> Result:
+        """The result of `attempt`, retried until `seconds` after its first failure."""
+        give_up: float | None = None
+
+        def guarded() -> Result:
+            self._wait_until_open(give_up)
+            return attempt()
+
+        def can_wait(pause: float) -> bool:
+            nonlocal give_up
+            now = time.monotonic()
+            give_up = now + seconds if give_up is None else give_up
+            return now + pause <= give_up
+
+        def wait(pause: float, error: ServerError) -> None:
+            if error.status in _OVERLOADED:
+                with self._lock:
+                    self._closed_until = max(self._closed_until, time.monotonic() + pause)
+            else:
+                time.sleep(pause)
+
+        return retry(guarded, STORE, can_wait, wait)
+
+    def _wait_until_open(self, give_up: float | None) -> None:
+        with self._lock:
+            until = self._closed_until
+        if give_up is not None:
+            until = min(until, give_up)
+        if until > time.monotonic():
+            time.sleep(until - time.monotonic())
+
 
 DOCTOR = "run: lurcher doctor"
-_BUSY = (408, 429)
-"""Statuses below 500 that are about the service and not about the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +234,7 @@ class Breaker:
 
 def _counts(problem: ServerError) -> bool:
     """Whether a failure is one of the service, not of the request."""
-    return not 400 <= problem.status < 500 or problem.status in _BUSY
+    return not 400 <= problem.status < 500 or problem.status in BUSY
 
 
 _lock = threading.Lock()
@@ -150,3 +252,27 @@ def reset_breakers() -> None:
     """Forget all failures."""
     with _lock:
         _breakers.clear()
+
+
+class ServiceClient:
+    """A service that the settings name: an address, a key, and one breaker for all callers. Thread-safe."""
+
+    def __init__(self, service: str, base: SplitResult, max_bytes: int = MAX_BYTES) -> None:
+        """ConfigError where its key would be sent unencrypted; no request is made."""
+        self.base = base
+        self._client = Client(base, authorization(service_key(service, base)), max_bytes=max_bytes)
+        self.breaker = get_breaker(service, base)
+
+    @property
+    def name(self) -> str:
+        """How messages name the server."""
+        return self._client.name
+
+    def request(self, path: str, deadline: Deadline, body: Any = None) -> Any:
+        """The reply to one request: without retries and breaker."""
+        return self._client.request(path, deadline, body)
+
+    def run(self, attempt: Callable[[], Result], deadline: Deadline) -> Result:
+        """The result of `attempt`, retried, within the breaker."""
+        with self.breaker.guard(deadline):
+            return retry_request(attempt, deadline)
