@@ -173,7 +173,7 @@ def isolate(home: Path) -> None:
 def versions() -> dict[str, str]:
     """The versions of what can change an answer besides lurcher itself: parsers above all."""
     installed = {str(each.metadata["Name"]).replace("_", "-"): each.version for each in metadata.distributions()}
-    others = {"ast-grep-py", "google-re2", "lz4", "numpy", "rs-bpe", "tree-sitter"}
+    others = {"ast-grep-py", "google-re2", "lz4", "numpy", "tree-sitter"}
     found = {name: version for name, version in installed.items() if name in others or name.startswith("tree-sitter-")}
     return {"python": ".".join(map(str, sys.version_info[:2])), **dict(sorted(found.items()))}
 

@@ -30,7 +30,7 @@ def python() -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     found = []
-    for module, package in (("numpy", "numpy"), ("rs_bpe", "rs-bpe"), ("tree_sitter", "tree-sitter")):
+    for module, package in (("numpy", "numpy"), ("tree_sitter", "tree-sitter")):
         try:
             import_module(module)
             found.append(f"{package} {_version(package)}")
