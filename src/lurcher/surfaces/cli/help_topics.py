@@ -15,7 +15,7 @@ TOPICS: dict[str, tuple[str, str]] = {
   a name                           parse_cookie, Client.retry, Foo::bar
   an error report                  several lines with a stack trace; - reads it from standard input
   a regular expression (RE2)       def \\w+_cookie          (or --literal; -F for plain text, -w for whole words)
-  an ast-grep pattern              except $E: pass          (or --structural; needs the extra `structural`)
+  an ast-grep pattern              except $E: pass          (or --structural)
 
 Which of these it is, is decided by its form; --mode says so yourself. --mode dense (or --semantic) asks by meaning alone. In a
 question to notes, "what is in quotes" must be found as it is. Put -- before a query that begins with a dash.""",
