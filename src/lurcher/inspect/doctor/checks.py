@@ -15,7 +15,11 @@ __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine", "examine_installation"
 
 def examine_installation() -> Iterator[Finding]:
     """What is the same for every tree."""
-    for check in (installation.python, installation.packages, installation.grammars, installation.git_program):
+    checks = (
+        installation.python, installation.packages, installation.kernel, installation.tokens, installation.grammars,
+        installation.git_program,
+    )  # fmt: skip
+    for check in checks:
         yield from guarded(check.__name__.removesuffix("_program"), check)
 
 

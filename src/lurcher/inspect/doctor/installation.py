@@ -1,4 +1,4 @@
-"""Whether all is there that lurcher needs: Python, packages, grammars, git."""
+"""Whether all is there that lurcher needs: Python, packages, the kernel, the table of tokens, grammars, git."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from collections.abc import Iterator
 from importlib import import_module, metadata
 from pathlib import Path
 
+from lurcher.answer.token_table import verify_table
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding
 from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.grammar import describe_grammars
 from lurcher.languages.installed import load_capsule
+from lurcher.runtime.kernel import VERSION as KERNEL_VERSION
+from lurcher.runtime.kernel import describe_kernel, native
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.git import command
 from lurcher.version import VERSION
 
 OLDEST = (3, 10)
 _MEND = "run: pip install --force-reinstall lurcher"
+_PACKAGES = {
+    "ast_grep_py": "ast-grep-py", "lz4.block": "lz4", "numpy": "numpy", "re2": "google-re2", "tree_sitter": "tree-sitter",
+}  # fmt: skip
 
 
 def python() -> Iterator[Finding]:
@@ -30,7 +37,7 @@ def python() -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     found = []
-    for module, package in (("numpy", "numpy"), ("tree_sitter", "tree-sitter")):
+    for module, package in _PACKAGES.items():
         try:
             import_module(module)
             found.append(f"{package} {_version(package)}")
@@ -45,6 +52,19 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "of unknown version"
+
+
+def kernel() -> Iterator[Finding]:
+    found = describe_kernel()
+    if found["name"] == "native":
+        yield Finding("kernel", OK, f"native, interface {KERNEL_VERSION}")
+    else:
+        text = f"not in use: {found['reason']}; everything falls back to Python, with the same answers, and takes longer"
+        yield Finding("kernel", NOTE, text, found["hint"])
+
+
+def tokens() -> Iterator[Finding]:
+    yield Finding("tokens", OK, f"cl100k_base, {verify_table():,} bytes, the checksum holds")
 
 
 def grammars() -> Iterator[Finding]:
@@ -64,7 +84,18 @@ def grammars() -> Iterator[Finding]:
                 without.append(language.name)
                 continue
             yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
-    yield Finding("grammars", OK, f"{format_count(len(good), 'language')}: {', '.join(sorted(good))}")
+    known = describe_grammars(good)
+    versions = [f"{language} {grammar['version']}" for language, grammar in known.items()]
+    yield Finding("grammars", OK, f"{format_count(len(good), 'language')}: {', '.join(versions)}")
+    other = [language for language, grammar in known.items() if grammar["reader"] == "tree-sitter"]
+    if other and native() is not None:
+        text = f"read by tree-sitter, which takes longer, as the kernel does not know their grammars: {', '.join(other)}"
+        yield Finding("grammars", NOTE, text)
+    unread = [language for language, grammar in known.items() if grammar["reader"] == "lines"]
+    if unread:
+        packages = " ".join(dict.fromkeys(known[language]["package"] for language in unread))
+        text = f"grammars of a version that is not known, so files are cut by lines: {', '.join(unread)}"
+        yield Finding("grammars", PROBLEM, text, f"run: pip install --force-reinstall {packages}")
     if without:
         text = f"not installed, so files are cut by lines: {', '.join(sorted(without))}"
         yield Finding("grammars", NOTE, text, "run: pip install 'lurcher[languages]'")
