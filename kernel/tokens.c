@@ -127,13 +127,14 @@ static size_t ending(const uint8_t *text, size_t left) {
 /* White space that no other piece begins with: up to its last newline, or all but the last character, which goes with a word. */
 static size_t skip_space(const Table *table, const uint8_t *text, size_t start, size_t end) {
     size_t at = start, last = start, newline = 0, size;
-    while (at < end && class_of(table, text + at, &size) == SPACE) {
+    class_of(table, text + at, &size); /* the first character counts as white space whatever a damaged table says of it */
+    do {
         if (is_newline(text[at])) {
             newline = at + 1;
         }
         last = at;
         at += size;
-    }
+    } while (at < end && class_of(table, text + at, &size) == SPACE);
     if (at == end) {
         return end;
     }

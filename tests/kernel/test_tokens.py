@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.answer.token_table import FILE, PythonCounter, load_counter
+from lurcher.answer.token_table import FILE, HEADER, PAGES, PythonCounter, load_counter
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -92,3 +92,11 @@ def test_a_table_that_is_cut_short_is_refused_by_both(size: int) -> None:
         kernel.module().count_tokens(table, "text")
     with pytest.raises(ValueError, match="no table of tokens"):
         PythonCounter(table)
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_a_table_with_wrong_classes_is_counted_to_its_end(kind: int) -> None:
+    table = Path(FILE).read_bytes()
+    first_page = HEADER.size + PAGES
+    damaged = table[:first_page] + bytes([kind]) * 256 + table[first_page + 256 :]
+    assert 0 < kernel.module().count_tokens(damaged, "a 1 \n\n'x\r") <= 10
