@@ -14,7 +14,9 @@ from setuptools import Extension, setup
 WANTED = os.environ.get("LURCHER_BUILD_KERNEL", "auto")
 # The stable ABI has buffers since 3.11, and a free-threaded Python has no stable ABI.
 STABLE = sys.version_info >= (3, 11) and not sysconfig.get_config_var("Py_GIL_DISABLED")
-UNIX = ["-std=c11", "-D_DEFAULT_SOURCE", "-pthread", "-O3", "-ffp-contract=off"]
+# Python's own flags ask for debug information, which is three quarters of the file; only PyInit__kernel has to be visible.
+UNIX = ["-std=c11", "-D_DEFAULT_SOURCE", "-pthread", "-O3", "-ffp-contract=off", "-g0", "-fvisibility=hidden"]
+STRIPPED = {"win32": [], "darwin": ["-Wl,-S,-x"]}.get(sys.platform, ["-s"])
 
 kernel = Extension(
     "lurcher._kernel",
@@ -22,6 +24,7 @@ kernel = Extension(
     depends=sorted(str(path) for path in Path("kernel").glob("*.h")),
     define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
     extra_compile_args=["/std:c11"] if sys.platform == "win32" else UNIX,
+    extra_link_args=STRIPPED,
     libraries=[] if sys.platform == "win32" else ["m"],
     py_limited_api=STABLE,
     optional=WANTED != "require",

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 17
+#define KERNEL_VERSION 18
 
 /* Memory that grows. */
 typedef struct {
@@ -109,5 +109,6 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments);
 PyObject *kernel_runs(PyObject *module, PyObject *arguments);
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
+PyObject *kernel_count_tokens(PyObject *module, PyObject *arguments);
 
 #endif

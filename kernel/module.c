@@ -139,6 +139,7 @@ static PyMethodDef functions[] = {
     {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
     {"write_out", kernel_write_out, METH_VARARGS, "Have a part of a file written to the disk, without waiting, where the system can."},
     {"crc32", kernel_crc32, METH_VARARGS, "The CRC-32 of some bytes, as zlib has it."},
+    {"count_tokens", kernel_count_tokens, METH_VARARGS, "A table of tokens and a text: how many tokens the text has."},
     {NULL, NULL, 0, NULL},
 };
 

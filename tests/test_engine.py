@@ -145,7 +145,7 @@ def test_bad_paths_raise_with_a_hint(tmp_path: Path) -> None:
 
 
 def test_importing_lurcher_is_light(clean_environment: Callable[..., dict[str, str]]) -> None:
-    code = "import sys, lurcher; print([name for name in ('numpy', 'tree_sitter', 'rs_bpe') if name in sys.modules])"
+    code = "import sys, lurcher; print([name for name in ('numpy', 'tree_sitter', 'ast_grep_py') if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=clean_environment(), check=True
     )

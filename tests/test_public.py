@@ -74,12 +74,13 @@ def test_other_names_are_attribute_errors() -> None:
 
 
 def test_importing_the_package_is_cheap() -> None:
-    assert not modules_after("import lurcher") & {"numpy", "tree_sitter", "argparse", "tomllib", "subprocess", "rs_bpe"}
+    heavy = {"numpy", "tree_sitter", "argparse", "tomllib", "subprocess", "ast_grep_py", "lurcher.answer.token_table"}
+    assert not modules_after("import lurcher") & heavy
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("search", "--help"), ("config", "show")], ids=" ".join)
 def test_commands_that_search_nothing_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    assert not after_command(*arguments) & {"numpy", "tree_sitter", "rs_bpe"}
+    assert not after_command(*arguments) & {"numpy", "tree_sitter", "ast_grep_py", "lurcher.answer.token_table"}
 
 
 def test_an_engine_loads_only_what_every_query_needs() -> None:
@@ -196,7 +197,7 @@ def test_types_and_errors_import_nothing() -> None:
         assert all(module.startswith("lurcher.runtime.light") for module in known)  # which stands in for a standard module
 
 
-HEAVY = {"numpy", "tree_sitter", "rs_bpe", "pathspec"}
+HEAVY = {"numpy", "tree_sitter", "ast_grep_py", "pathspec"}
 
 
 def test_heavy_modules_are_imported_where_they_are_needed() -> None:

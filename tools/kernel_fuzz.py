@@ -18,6 +18,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ from fuzz_parser import Parsing
 from fuzz_tables import Tables
 from hostile_index import Hostile
 
+from lurcher.answer import token_table
 from lurcher.runtime.kernel import native
 from lurcher.storage import bloom
 from lurcher.terms.count import NativeCounter, ReferenceCounter
@@ -54,6 +56,8 @@ class Fuzz:
         self.kernel = kernel
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
+        self.token_table = Path(token_table.FILE).read_bytes()
+        self.token_counter = token_table.PythonCounter(self.token_table)
 
     # -- arguments ------------------------------------------------------------------------------------------------------
 
@@ -349,6 +353,15 @@ class Fuzz:
         assert self.kernel.crc32(memoryview(data)[1:]) == zlib.crc32(data[1:]), "another checksum"
         assert self.kernel.crc32(data) == zlib.crc32(data), "another checksum"
 
+    def tokens(self) -> None:
+        text = self.text()
+        assert self.kernel.count_tokens(self.token_table, text) == self.token_counter.count(text), "another count of tokens"
+        damaged = bytearray(self.token_table)
+        for _ in range(self.random.choice((1, 1000))):
+            damaged[self.random.randrange(self.random.choice((32, len(damaged))))] = self.random.randrange(256)
+        self.refusable(self.kernel.count_tokens, damaged, text)
+        self.refusable(self.kernel.count_tokens, damaged[: self.random.choice((0, 7, 19, 20, 5000))], text)
+
     def entries(self) -> None:
         text = self.numbers.integers(0, 256, self.random.choice((0, 1, 2, 3, 500, 70_000))).astype(np.uint8).tobytes()
         if self.random.random() < 0.3:
@@ -398,7 +411,7 @@ def main(seconds: float, seed: int) -> int:
     while time.monotonic() < end:
         for call in quick * QUICK:
             call()
-        for call in (fuzz.counter, fuzz.arrays, tables.look, *(parsing.parse, parsing.patterns) * PARSED):
+        for call in (fuzz.counter, fuzz.tokens, fuzz.arrays, tables.look, *(parsing.parse, parsing.patterns) * PARSED):
             call()
         believed += hostile.ask()
         if calls % 20 == 0:  # these take longest

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.answer import budget, token_table
 from lurcher.answer.budget import count_tokens, estimate_tokens
-from lurcher.errors import MissingExtra
+from lurcher.errors import LurcherError
 
 # Counts that tiktoken 0.14 gave for cl100k_base.
 COUNTS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "cl100k_counts.json").read_text(encoding="utf-8"))
@@ -49,30 +50,41 @@ def test_one_long_line_takes_cpu_time_in_proportion_to_its_length() -> None:
 
 
 def test_threads_that_count_first_at_the_same_time_agree() -> None:
-    from lurcher.answer import budget as tokens
-
-    tokens._load_encoder.cache_clear()
-    tokens._count_cached.cache_clear()
+    token_table.load_counter.cache_clear()
+    budget._count_cached.cache_clear()
     text = "def answer() -> int:\n    return 42\n" * 50
     with ThreadPoolExecutor(8) as threads:
         counts = set(threads.map(count_tokens, [text] * 64))
     assert counts == {count_tokens(text)}
 
 
-def test_importing_does_not_load_the_tables() -> None:
-    code = "import sys, lurcher.answer.budget as t; t.estimate_tokens('x'); sys.exit('rs_bpe' in sys.modules)"
+def test_importing_does_not_map_the_table() -> None:
+    code = "import sys, lurcher.answer.budget as t; t.estimate_tokens('x'); sys.exit(any('token_' in m for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_missing_library_is_said_and_not_papered_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lurcher.answer import budget as tokens
+@pytest.mark.parametrize("content", [None, b"", b"LTOKENS1", b"x" * 100_000], ids=["missing", "empty", "cut", "another file"])
+def test_a_missing_or_foreign_table_is_an_error_that_says_what_to_do(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tokens"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setattr(token_table, "FILE", str(path))
+    for kernel in {token_table.native(), None}:
+        token_table.load_counter.cache_clear()
+        budget._count_cached.cache_clear()
+        monkeypatch.setattr(token_table, "native", lambda kernel=kernel: kernel)
+        with pytest.raises(LurcherError, match="tokens cannot be counted") as caught:
+            count_tokens("x")
+        assert "pip install --force-reinstall lurcher" in caught.value.hint
+    token_table.load_counter.cache_clear()
 
-    tokens._load_encoder.cache_clear()
-    tokens._count_cached.cache_clear()
-    monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
-    with pytest.raises(MissingExtra) as caught:
-        count_tokens("x")
-    assert "rs-bpe" in caught.value.hint
+
+def test_the_table_is_what_the_public_ranks_make() -> None:
+    tool = Path(__file__).parents[2] / "tools" / "build_token_table.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("漢" * 9, 3)])

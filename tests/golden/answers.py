@@ -2,7 +2,8 @@
 
 A question is a command line as a user would type it, run in the tree's folder. Answers are compared byte for byte, together
 with the exit status and what was printed to stderr. Only this is replaced before that: the folder that the tree is in; in
-`status`, the age of the index, the size of its folder (the manifest holds times) and the name of the kernel; in a cursor, the
+`status`, the age of the index, the size of its folder (the manifest holds times), the name of the kernel and the versions of
+grammars, which the first line of a recorded file has; in a cursor, the
 digests of the folder and of the index, and the seal over them.
 """
 
@@ -32,6 +33,7 @@ MORE = "+"
 REPORT = "report:"
 """Begins an argument that stands for a longer text, in a file of the folder `reports`."""
 _UNSTABLE = re.compile(r'"(age_seconds|disk_bytes|ratio|kernel)": ([0-9.]+|\{[^}]*\})')
+_GRAMMARS = re.compile(r'"grammars": \{(?:"[^"]*": \{[^}]*\}(?:, )?)*\}, ')
 _CURSOR = re.compile(r'("next": "|--continue )([A-Za-z0-9_-]{36,})')
 _FOLDER_AND_INDEX, _SEAL = slice(9, 21), slice(-8, None)
 """Where the bytes of a cursor are that depend on where the tree is and when it was indexed."""
@@ -130,7 +132,7 @@ def ask(tree: Small | Large, folder: Path, questions: Sequence[Question]) -> Ite
 
 def normalise(output: str, folder: Path) -> str:
     """Replace what differs from run to run."""
-    output = _UNSTABLE.sub(r'"\1": 0', output.replace(str(folder), "/TREE"))
+    output = _UNSTABLE.sub(r'"\1": 0', _GRAMMARS.sub("", output.replace(str(folder), "/TREE")))
     return _CURSOR.sub(_normalise_cursor, output)
 
 
@@ -173,7 +175,7 @@ def isolate(home: Path) -> None:
 def versions() -> dict[str, str]:
     """The versions of what can change an answer besides lurcher itself: parsers above all."""
     installed = {str(each.metadata["Name"]).replace("_", "-"): each.version for each in metadata.distributions()}
-    others = {"ast-grep-py", "google-re2", "lz4", "numpy", "rs-bpe", "tree-sitter"}
+    others = {"ast-grep-py", "google-re2", "lz4", "numpy", "tree-sitter"}
     found = {name: version for name, version in installed.items() if name in others or name.startswith("tree-sitter-")}
     return {"python": ".".join(map(str, sys.version_info[:2])), **dict(sorted(found.items()))}
 

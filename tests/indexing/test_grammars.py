@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lurcher.languages import installed
-from lurcher.languages.grammar import grammar_of, merged, used
+from lurcher.languages import grammar, installed
+from lurcher.languages.grammar import describe_grammars, grammar_of, merged, used
 from lurcher.languages.installed import Used, checked, outdated
+from lurcher.runtime.kernel import native
+from lurcher.surfaces.cli.print_status import _print_implementation
 from tests.conftest import run_lurcher
 from tests.indexing.conftest import opened, write
 
@@ -53,17 +56,48 @@ def test_files_are_read_again_when_their_grammar_is_there(tree: Path, without: d
         assert "pip install tree-sitter-zig" in json.dumps(found["degraded"])
     status = ask("status", str(tree), env={**without, **chosen})
     assert status["by_lines"]["no_grammar"] == {"zig": 2} and status["fresh"] and status["generation"] == 1
+    assert status["grammars"]["zig"] == {"package": "tree-sitter-zig", "version": "", "reader": "lines"}
     status = ask("status", str(tree), env=chosen)
     assert not status["fresh"] and status["stale_paths"] == 2
     found = ask("symbol", "hello", str(tree), env=chosen)
     assert [item["path"] for item in found["definitions"]] == ["src/a.zig"] and found["degraded"] == []
     status = ask("status", str(tree), env=chosen)
     assert status["by_lines"]["no_grammar"] == {} and status["fresh"]
+    reader = "tree-sitter" if kernel == "python" or native() is None else "kernel"
+    assert status["grammars"] == {
+        name: {"package": f"tree-sitter-{name}", "version": version(f"tree-sitter-{name}"), "reader": reader}
+        for name in ("python", "zig")
+    }
     # Only these were read: those in Python are where they were.
     assert sorted(segment["live"] for segment in status["segments"]) == [2, 5]
     # Who has no grammar leaves alone what others found.
     assert ask("symbol", "hello", str(tree), env={**without, **chosen})["definitions"]
     assert ask("status", str(tree), env=chosen)["generation"] == status["generation"]
+
+
+def test_status_shows_versions_and_what_falls_back(tree: Path, without: dict[str, str]) -> None:
+    run_lurcher("index", tree)
+    python = f"python {version('tree-sitter-python')}"
+    shown = run_lurcher("status", tree).out
+    assert f"grammars    {python}, zig {version('tree-sitter-zig')}\n" in shown
+    shown = run_lurcher("status", tree, env={**without, "LURCHER_KERNEL": "python"}).out
+    assert "kernel      python (LURCHER_KERNEL=python)\n" in shown
+    assert "everything falls back to Python and takes longer; unset LURCHER_KERNEL to use it\n" in shown
+    assert f"grammars    {python}\n" in shown
+
+
+@pytest.mark.skipif(native() is None, reason="the kernel was not built")
+def test_a_grammar_that_the_kernel_refuses_is_read_by_tree_sitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammar, "_kernel_reader", lambda language, capsule: None)
+    grammar.grammar_of.cache_clear()
+    try:
+        assert describe_grammars(["zig", "markdown"])["zig"]["reader"] == "tree-sitter"
+        entry = {"kernel": {"name": "native"}, "grammars": describe_grammars(["zig"])}
+    finally:
+        grammar.grammar_of.cache_clear()
+    rows: list[tuple[str, str]] = []
+    _print_implementation(entry, lambda name, text: rows.append((name, text)))
+    assert rows[-1][1].endswith("as the kernel does not know their grammars: zig")
 
 
 def test_surveys_and_the_doctor_tell_of_it(tree: Path, without: dict[str, str]) -> None:

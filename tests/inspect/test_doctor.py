@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from lurcher.answer import token_table
 from lurcher.engine import Engine, diagnose
 from lurcher.indexing.root_index import RootIndex
-from lurcher.inspect.doctor import checks
-from lurcher.inspect.doctor.checks import PROBLEM, Finding
+from lurcher.inspect.doctor import checks, run_check
+from lurcher.inspect.doctor.checks import NOTE, PROBLEM, Finding
 from lurcher.inspect.doctor.index_files import check_folder, check_index
 from lurcher.storage import manifest as manifests
 from tests.conftest import run_lurcher
@@ -71,7 +73,8 @@ def test_a_healthy_index_is_all_well_and_left_alone(indexed: Path) -> None:
     assert result.err == "all is well\n"
     assert {line.split()[0] for line in result.out.splitlines()} <= {"ok", "note"}
     assert {line.split()[1] for line in result.out.splitlines()} >= {
-        "python", "packages", "grammars", "git", "settings", "model", "folder", "lock", "index", "tree", "watch",
+        "python", "packages", "kernel", "tokens", "grammars", "git", "settings", "model", "folder", "lock", "index", "tree",
+        "watch",
     }  # fmt: skip
     assert "every byte, table and text is intact" in result.out
     report = run_lurcher("doctor", indexed, "--json").json
@@ -372,6 +375,62 @@ def test_a_missing_grammar_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None
     assert "26 languages" in good.message
     assert (note.state, note.hint) == ("note", "run: pip install 'lurcher[languages]'")
     assert note.message.endswith(": ocaml, ocaml-interface")
+
+
+def test_grammars_are_told_with_their_versions() -> None:
+    from importlib.metadata import version
+
+    (good,) = checks.check_grammars()
+    for language, package in (("python", "tree-sitter-python"), ("csharp", "tree-sitter-c-sharp")):
+        assert f"{language} {version(package)}" in good.message
+
+
+def test_a_grammar_that_the_kernel_does_not_know_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers = {"go": "tree-sitter", "lua": "lines"}
+
+    def describe(languages: list[str]) -> dict[str, dict[str, str]]:
+        return {name: {"package": f"p-{name}", "version": "9", "reader": readers.get(name, "kernel")} for name in languages}
+
+    monkeypatch.setattr(checks, "describe_grammars", describe)
+    monkeypatch.setattr(checks, "native", object)
+    _, slower, unread = checks.check_grammars()
+    assert slower.state == NOTE and slower.message.endswith("as the kernel does not know their grammars: go")
+    assert unread.state == PROBLEM and unread.message.endswith("files are cut by lines: lua")
+    assert unread.hint == "run: pip install --force-reinstall p-lua"
+    monkeypatch.setattr(checks, "native", lambda: None)  # then all are read by tree-sitter, which the kernel's line says
+    assert [finding.state for finding in checks.check_grammars()] == ["ok", PROBLEM]
+
+
+def test_a_missing_kernel_is_a_note_that_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LURCHER_KERNEL", raising=False)
+    monkeypatch.setitem(sys.modules, "lurcher._kernel", None)  # type: ignore[arg-type]
+    (missing,) = checks.check_kernel()
+    assert missing.state == NOTE
+    assert "it was not built when lurcher was installed; everything falls back to Python" in missing.message
+    assert "C compiler" in missing.hint
+    (tmp_path / "tree").mkdir()
+    result = run_lurcher("doctor", tmp_path / "tree", "--json", env={"LURCHER_KERNEL": "python"})
+    (told,) = (check for check in result.json["checks"] if check["check"] == "kernel")
+    assert (told["state"], told["hint"]) == (NOTE, "unset LURCHER_KERNEL to use it")
+
+
+def test_a_damaged_table_of_tokens_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = bytearray(Path(token_table.FILE).read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "tokens").write_bytes(content)
+    monkeypatch.setattr(token_table, "FILE", str(tmp_path / "tokens"))
+    (finding,) = run_check("tokens", checks.check_tokens)
+    assert (finding.state, finding.hint) == (PROBLEM, token_table.REINSTALL)
+    assert "its checksum differs" in finding.message
+
+
+@pytest.mark.parametrize("package", ["ast-grep-py", "google-re2", "lz4", "numpy", "tree-sitter"])
+def test_a_package_that_cannot_be_imported_is_a_problem(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (module,) = (module for module, name in checks._PACKAGES.items() if name == package)
+    monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
+    bad, good = checks.check_packages()
+    assert bad.state == PROBLEM and bad.message.startswith(f"{package} cannot be imported")
+    assert package not in {name.split()[0] for name in good.message.split(", ")}
 
 
 def test_an_index_that_is_rewritten_meanwhile_is_looked_at_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,15 +156,20 @@ def comparable(answer: str) -> object:
 def test_a_kernel_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
     monkeypatch.setitem(sys.modules, "lurcher._kernel", SimpleNamespace(VERSION=chosen.VERSION + 1))  # type: ignore[misc]
-    assert chosen.describe_kernel() == {"name": "python", "reason": "it was built for another version of lurcher"}
+    found = chosen.describe_kernel()
+    assert (found["name"], found["reason"]) == ("python", "it was built for another version of lurcher")
+    assert "pip install --force-reinstall" in found["hint"]
 
 
 def test_without_a_kernel_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
     monkeypatch.setitem(sys.modules, "lurcher._kernel", None)  # type: ignore[arg-type]
-    assert chosen.describe_kernel() == {"name": "python", "reason": "it was not built when lurcher was installed"}
+    found = chosen.describe_kernel()
+    assert (found["name"], found["reason"]) == ("python", "it was not built when lurcher was installed")
+    assert "C compiler" in found["hint"]
     monkeypatch.setenv("LURCHER_KERNEL", "python")
     assert chosen.describe_kernel()["reason"] == "LURCHER_KERNEL=python"
+    assert "unset LURCHER_KERNEL" in chosen.describe_kernel()["hint"]
     monkeypatch.delenv("LURCHER_KERNEL")
     monkeypatch.setattr(chosen.sys, "byteorder", "big")
     assert "byte order" in chosen.describe_kernel()["reason"]

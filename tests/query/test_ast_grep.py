@@ -38,4 +38,4 @@ def test_without_ast_grep_the_error_has_the_command_that_installs_it(monkeypatch
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra) as missing:
         languages.load_parser()
-    assert "pip install 'lurcher[structural]'" in missing.value.hint
+    assert "pip install ast-grep-py" in missing.value.hint

@@ -173,7 +173,7 @@ def test_without_ast_grep_words_answer_and_the_command_is_reported(
     result = ask("search", "self.send($X)", shared)
     assert result.status == 0
     assert "looks like a pattern; these hits are by words" in result.err
-    assert "(for structural search run: pip install 'lurcher[structural]')" in result.err
+    assert "(for structural search run: pip install ast-grep-py)" in result.err
 
 
 def test_python_has_the_same_names(shared: Path) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from lurcher.errors import CursorError, MissingExtra, QueryError
-from lurcher.runtime.light import TYPE_CHECKING, cache, dataclass, lru_cache
+from lurcher.errors import CursorError, QueryError
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, lru_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 
 MAX_WAITING = 64
@@ -125,24 +124,17 @@ def count_tokens(text: str) -> int:
 def _count_uncached(text: str) -> int:
     if not text:
         return 0
+    from lurcher.answer.token_table import load_counter
+
+    count = load_counter()
     try:
-        return int(_load_encoder().count(text))
+        return count(text)
     except UnicodeEncodeError:
-        return int(_load_encoder().count(_replace_lone_surrogates(text)))
+        return count(_replace_lone_surrogates(text))
 
 
 _count_cached = lru_cache(maxsize=1024)(_count_uncached)
 """A server shows the same units for one query after another."""
-
-
-@cache
-def _load_encoder() -> Any:
-    # Two threads may both get here; the library keeps one table, so the second call costs nothing.
-    try:
-        from rs_bpe.bpe import openai
-    except ImportError as error:
-        raise MissingExtra("token counts need the rs-bpe package", "pip install rs-bpe") from error
-    return openai.cl100k_base()
 
 
 def _replace_lone_surrogates(text: str) -> str:

@@ -398,6 +398,6 @@ def _pattern_notes(query: Query, context: Context, hits: int) -> tuple[tuple[str
         from lurcher.query.syntax_pattern import has_ast_grep, looks_like_pattern
 
         if looks_like_pattern(query.text) and not has_ast_grep():
-            hint = "for structural search run: pip install 'lurcher[structural]'"
+            hint = "for structural search run: pip install ast-grep-py"
             return (), (Degraded("structural", "the query looks like a pattern; these hits are by words", hint),)
     return (), ()

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lurcher.errors import BroadRoot, IndexError_
 from lurcher.indexing.freshness import compare_listing
+from lurcher.languages.grammar import describe_grammars
 from lurcher.runtime.kernel import describe_kernel, np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.lock import find_holder
@@ -85,6 +86,7 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         "files": sum(row.segment != NO_SEGMENT for row in manifest.rows.values()),
         **content,
         "by_lines": by_lines_entry(snapshot),
+        "grammars": describe_grammars(content["languages"]),
         "disk_bytes": disk_bytes,
         "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
         "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},

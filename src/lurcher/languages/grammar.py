@@ -194,6 +194,22 @@ def used(language: str) -> Used | None:
     return Used(module, version, *(place[1:] if place is not None else (0, 0)))
 
 
+def describe_grammars(languages: Iterable[str]) -> dict[str, dict[str, str]]:
+    """For `lurcher status` and `doctor`: the grammar of each language that can have one, and what reads its files.
+
+    The reader is the kernel; tree-sitter without a kernel and for grammars that the kernel does not know; or lines, where there
+    is no grammar that can be used.
+    """
+    found = {}
+    for language in sorted(languages):
+        grammar = used(language)
+        if grammar is not None:
+            loaded = grammar_of(language)
+            reader = "lines" if loaded is None else "tree-sitter" if loaded.kernel is None else "kernel"
+            found[language] = {"package": grammar.module.replace("_", "-"), "version": grammar.version, "reader": reader}
+    return found
+
+
 def merged(known: Mapping[str, Used], languages: Iterable[str]) -> dict[str, Used]:
     """What is known of an index to which files of some languages come: of two grammars the older counts."""
     found = dict(known)

@@ -307,7 +307,7 @@ def load_parser() -> Any:
         from ast_grep_py import SgRoot
     except ImportError:
         raise MissingExtra(
-            "structural search needs ast-grep, which is not installed", "run: pip install 'lurcher[structural]'"
+            "structural search needs ast-grep, which is not installed", "run: pip install ast-grep-py"
         ) from None
     return SgRoot
 

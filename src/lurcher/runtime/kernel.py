@@ -25,8 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "describe_kernel", "hash_seed", "native", "np", "start_writeback", "trim_heap", "wants_kernel"]
 
-VERSION = 17
+VERSION = 18
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
+_UNWANTED = "LURCHER_KERNEL=python"
+_NOT_BUILT = "it was not built when lurcher was installed"
+_OTHER_VERSION = "it was built for another version of lurcher"
+_HINTS = {
+    _UNWANTED: "unset LURCHER_KERNEL to use it",
+    _NOT_BUILT: "with a C compiler and Python's headers, pip install --force-reinstall --no-deps --no-binary lurcher lurcher",
+    _OTHER_VERSION: "run: pip install --force-reinstall --no-deps lurcher",
+}
 
 
 @cache
@@ -36,9 +44,9 @@ def native() -> ModuleType | None:
 
 
 def describe_kernel() -> dict[str, str]:
-    """For `lurcher status`: which implementation is in use, and why it is not the native one."""
+    """For `lurcher status` and `doctor`: which implementation is in use, why it is not the native one, and what to do then."""
     module, reason = _load()
-    return {"name": "native"} if module is not None else {"name": "python", "reason": reason}
+    return {"name": "native"} if module is not None else {"name": "python", "reason": reason, "hint": _HINTS.get(reason, "")}
 
 
 def wants_kernel(environ: Mapping[str, str] | None = None) -> bool:
@@ -51,16 +59,16 @@ def wants_kernel(environ: Mapping[str, str] | None = None) -> bool:
 
 def _load() -> tuple[ModuleType | None, str]:
     if not wants_kernel():
-        return None, "LURCHER_KERNEL=python"
+        return None, _UNWANTED
     if sys.byteorder != "little":
         return None, "the byte order of this machine is not that of the index"
     try:
         __import__("lurcher._kernel")
         module = sys.modules["lurcher._kernel"]
     except ImportError:
-        return None, "it was not built when lurcher was installed"
+        return None, _NOT_BUILT
     if module.VERSION != VERSION:
-        return None, "it was built for another version of lurcher"
+        return None, _OTHER_VERSION
     return module, ""
 
 

@@ -12,6 +12,7 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from lurcher.answer.token_table import verify_table
 from lurcher.errors import ConfigError, LurcherError
 from lurcher.indexing.freshness import compare_listing
 from lurcher.indexing.root_index import RootIndex
@@ -20,7 +21,10 @@ from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_ch
 from lurcher.inspect.doctor.index_files import check_folder, check_history, check_index, check_libraries
 from lurcher.inspect.doctor.services import Check, Health, stack
 from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.grammar import describe_grammars
 from lurcher.languages.installed import load_capsule
+from lurcher.runtime.kernel import VERSION as KERNEL_VERSION
+from lurcher.runtime.kernel import describe_kernel, native
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.git import command
 from lurcher.storage import manifest as manifests
@@ -33,6 +37,9 @@ __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine", "examine_installation"
 
 OLDEST = (3, 10)
 _REINSTALL = "run: pip install --force-reinstall lurcher"
+_PACKAGES = {
+    "ast_grep_py": "ast-grep-py", "lz4.block": "lz4", "numpy": "numpy", "re2": "google-re2", "tree_sitter": "tree-sitter",
+}  # fmt: skip
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 _SECONDS = 3.0
 """How long a server may take to list its models."""
@@ -43,9 +50,11 @@ _OPTIONAL = ("reranker", "judge")
 
 
 def examine_installation() -> Iterator[Finding]:
-    """Check what all roots share: Python, packages, grammars, git."""
+    """Check what all roots share: Python, packages, kernel, token table, grammars, git."""
     yield from run_check("python", check_python)
     yield from run_check("packages", check_packages)
+    yield from run_check("kernel", check_kernel)
+    yield from run_check("tokens", check_tokens)
     yield from run_check("grammars", check_grammars)
     yield from run_check("git", check_git)
 
@@ -84,7 +93,7 @@ def check_python() -> Iterator[Finding]:
 
 def check_packages() -> Iterator[Finding]:
     found = []
-    for module, package in (("numpy", "numpy"), ("rs_bpe", "rs-bpe"), ("tree_sitter", "tree-sitter")):
+    for module, package in _PACKAGES.items():
         try:
             import_module(module)
             found.append(f"{package} {_version(package)}")
@@ -99,6 +108,19 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "of unknown version"
+
+
+def check_kernel() -> Iterator[Finding]:
+    found = describe_kernel()
+    if found["name"] == "native":
+        yield Finding("kernel", OK, f"native, interface {KERNEL_VERSION}")
+    else:
+        text = f"not in use: {found['reason']}; everything falls back to Python, with the same answers, and takes longer"
+        yield Finding("kernel", NOTE, text, found["hint"])
+
+
+def check_tokens() -> Iterator[Finding]:
+    yield Finding("tokens", OK, f"cl100k_base, {verify_table():,} bytes, the checksum holds")
 
 
 def check_grammars() -> Iterator[Finding]:
@@ -118,7 +140,18 @@ def check_grammars() -> Iterator[Finding]:
                 without.append(language.name)
                 continue
             yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
-    yield Finding("grammars", OK, f"{format_count(len(good), 'language')}: {', '.join(sorted(good))}")
+    known = describe_grammars(good)
+    versions = [f"{language} {grammar['version']}" for language, grammar in known.items()]
+    yield Finding("grammars", OK, f"{format_count(len(good), 'language')}: {', '.join(versions)}")
+    other = [language for language, grammar in known.items() if grammar["reader"] == "tree-sitter"]
+    if other and native() is not None:
+        text = f"read by tree-sitter, which takes longer, as the kernel does not know their grammars: {', '.join(other)}"
+        yield Finding("grammars", NOTE, text)
+    unread = [language for language, grammar in known.items() if grammar["reader"] == "lines"]
+    if unread:
+        packages = " ".join(dict.fromkeys(known[language]["package"] for language in unread))
+        text = f"grammars of a version that is not known, so files are cut by lines: {', '.join(unread)}"
+        yield Finding("grammars", PROBLEM, text, f"run: pip install --force-reinstall {packages}")
     if without:
         text = f"not installed, so files are cut by lines: {', '.join(sorted(without))}"
         yield Finding("grammars", NOTE, text, "run: pip install 'lurcher[languages]'")

@@ -80,6 +80,20 @@ def _print_unparsed(entry: dict[str, Any], row: Callable[[str, str], None]) -> N
         row("by lines", f"{counts}, without a grammar (run: pip install {packages})")
 
 
+def _print_implementation(entry: dict[str, Any], row: Callable[[str, str], None]) -> None:
+    """What reads files and answers: the kernel or Python, and which grammars."""
+    kernel, grammars = entry["kernel"], entry.get("grammars", {})
+    row("kernel", kernel["name"] + _hint(kernel.get("reason")))
+    if kernel.get("hint"):
+        row("", f"everything falls back to Python and takes longer; {kernel['hint']}")
+    versions = [f"{language} {grammar['version']}" for language, grammar in grammars.items() if grammar["reader"] != "lines"]
+    if versions:
+        row("grammars", ", ".join(versions))
+    slower = [language for language, grammar in grammars.items() if grammar["reader"] == "tree-sitter"]
+    if slower and kernel["name"] == "native":
+        row("", f"read by tree-sitter, which takes longer, as the kernel does not know their grammars: {', '.join(slower)}")
+
+
 def _print_root(entry: dict[str, Any]) -> None:
     painter = Painter(use_colour())
 
@@ -119,7 +133,7 @@ def _print_root(entry: dict[str, Any]) -> None:
         row("history", _history_line(entry["history"]))
         if entry["history"].get("outcomes"):
             row("outcomes", ", ".join(f"{count:,} {verdict}" for verdict, count in entry["history"]["outcomes"].items()))
-    row("kernel", entry["kernel"]["name"] + _hint(entry["kernel"].get("reason")))
+    _print_implementation(entry, row)
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:

@@ -32,7 +32,7 @@ TOPICS: dict[str, tuple[str, str]] = {
   a name                           parse_cookie, Client.retry, Foo::bar
   an error report                  several lines with a stack trace; - reads it from standard input
   a regular expression (RE2)       def \\w+_cookie          (or --literal; -F for plain text, -w for whole words)
-  an ast-grep pattern              except $E: pass          (or --structural; needs the extra `structural`)
+  an ast-grep pattern              except $E: pass          (or --structural)
 
 The form of the query decides which of these it is; --mode sets it. --mode dense (or --semantic) searches by meaning alone. In
 a query to notes, "text in quotes" must occur as it is. Put -- before a query that begins with a dash.""",
