@@ -200,7 +200,7 @@ static int put_placed(Work *work, Found *found, PyObject *container, PyObject *p
         Py_XDECREF(after);
         if (place < 0 || (size_t)place > ruler->size) {
             if (!PyErr_Occurred()) {
-                PyErr_SetString(PyExc_ValueError, "annotations that end outside of the text");
+                fail("annotations that end outside of the text");
             }
             return -1;
         }
@@ -346,8 +346,7 @@ static PyObject *definition_of(const Placed *placed, PyObject *type, PyObject *c
         placed->name, placed->kind, placed->container, placed->signature, PyLong_FromSize_t(placed->start),
         PyLong_FromSize_t(placed->end), PyLong_FromSize_t(placed->line), PyLong_FromSize_t(placed->last), placed->exported,
     };
-    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
-    PyObject *made = allocate((PyTypeObject *)type, 0);
+    PyObject *made = object_new((PyTypeObject *)type);
     for (int i = 0; made != NULL && i < 9; i++) {
         if (values[i] == NULL || PyObject_GenericSetAttr(made, fields[i], values[i]) < 0) {
             Py_CLEAR(made);

@@ -6,13 +6,10 @@
 
 static void found_dealloc(PyObject *object) {
     Found *self = (Found *)object;
-    PyTypeObject *type = Py_TYPE(object);
     Py_CLEAR(self->kind);
     Py_CLEAR(self->name);
     Py_CLEAR(self->owner);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMemberDef members[] = {
@@ -37,11 +34,6 @@ static PyType_Slot type_slots[] = {
 };
 
 PyType_Spec found_spec = {"lurcher._kernel.Found", sizeof(Found), 0, Py_TPFLAGS_DEFAULT, type_slots};
-
-Found *found_new(PyTypeObject *type) {
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    return (Found *)allocate(type, 0); /* all zero */
-}
 
 static int is_ours(PyTypeObject *type) { return (destructor)PyType_GetSlot(type, Py_tp_dealloc) == found_dealloc; }
 

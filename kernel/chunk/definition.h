@@ -13,8 +13,6 @@ typedef struct {
 
 extern PyType_Spec found_spec;
 
-/* A new one of a type that found_spec made, without texts and places. */
-Found *found_new(PyTypeObject *type);
 int is_found(PyObject *object);
 int is_found_type(PyObject *type);
 

@@ -37,8 +37,7 @@ static int range_of(const Work *work, PyObject *node, Range *range) {
         return -1;
     }
     if (range->start > range->end) {
-        PyErr_SetString(PyExc_ValueError, "a node that ends before it begins");
-        return -1;
+        return fail("a node that ends before it begins");
     }
     return 0;
 }
@@ -256,7 +255,7 @@ static int find_one(Work *work, const Captured *captured, Found **result) {
     if (named <= 0) {
         return named;
     }
-    Found *found = found_new((PyTypeObject *)work->rules->found);
+    Found *found = object_new((PyTypeObject *)work->rules->found);
     if (found == NULL) {
         return -1;
     }
@@ -284,8 +283,7 @@ int check_found(const Work *work, const Found *found) {
                                  found->name_start, found->name_end, found->value_start};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (places[i] < 0 || places[i] > size) {
-            PyErr_SetString(PyExc_ValueError, "a definition outside of its text");
-            return -1;
+            return fail("a definition outside of its text");
         }
     }
     if (found->kind == NULL || found->name == NULL || found->owner == NULL || !PyUnicode_Check(found->kind) ||

@@ -66,9 +66,4 @@ void placement_free(Work *work);
 /* The text of [start, end) on one line, without the comments in it, at most to its first brace if so asked. */
 PyObject *signature_of(const Work *work, size_t start, size_t end, int ends_at_brace);
 
-static inline int no_memory(void) {
-    PyErr_NoMemory();
-    return -1;
-}
-
 #endif

@@ -139,8 +139,7 @@ static PyObject *ruler_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
         PyErr_SetString(PyExc_OverflowError, "the text is too long");
         return NULL;
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Ruler *self = (Ruler *)allocate(type, 0); /* all zero */
+    Ruler *self = object_new(type);
     if (self == NULL) {
         return NULL;
     }
@@ -157,15 +156,12 @@ static PyObject *ruler_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
 
 static void ruler_dealloc(PyObject *object) {
     Ruler *self = (Ruler *)object;
-    PyTypeObject *type = Py_TYPE(object);
     Py_CLEAR(self->text);
     Py_CLEAR(self->line_starts);
     free(self->starts);
     free(self->inner);
     free(self->comments);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyObject *method_size(PyObject *object, PyObject *arguments) {
@@ -175,8 +171,7 @@ static PyObject *method_size(PyObject *object, PyObject *arguments) {
         return NULL;
     }
     if (start < 0 || start > end || (size_t)end > self->size) {
-        PyErr_SetString(PyExc_ValueError, "no such part of the text");
-        return NULL;
+        return fail_null("no such part of the text");
     }
     return PyLong_FromSize_t(ruler_size(self, (size_t)start, (size_t)end));
 }
@@ -188,32 +183,15 @@ static int place_of(const Ruler *self, PyObject *number, size_t *place) {
         return -1;
     }
     if (value < 0 || (size_t)value > self->size) {
-        PyErr_SetString(PyExc_ValueError, "no such place in the text");
-        return -1;
+        return fail("no such place in the text");
     }
     *place = (size_t)value;
     return 0;
 }
 
-static PyObject *method_line(PyObject *object, PyObject *number) {
-    size_t place;
-    return place_of((Ruler *)object, number, &place) < 0 ? NULL : PyLong_FromSize_t(ruler_line((Ruler *)object, place));
-}
-
-static PyObject *method_line_start(PyObject *object, PyObject *number) {
-    size_t place;
-    return place_of((Ruler *)object, number, &place) < 0 ? NULL : PyLong_FromSize_t(ruler_line_start((Ruler *)object, place));
-}
-
-static PyObject *method_next_line(PyObject *object, PyObject *number) {
-    size_t place;
-    return place_of((Ruler *)object, number, &place) < 0 ? NULL : PyLong_FromSize_t(ruler_next_line((Ruler *)object, place));
-}
-
 /* One of Python's spans, which is frozen for everybody but us; NULL with an exception. */
 static PyObject *span_of(PyTypeObject *type, PyObject *const *fields, const size_t *values) {
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *span = allocate(type, 0);
+    PyObject *span = object_new(type);
     for (int i = 0; span != NULL && i < 4; i++) {
         PyObject *number = PyLong_FromSize_t(values[i]);
         if (number == NULL || PyObject_GenericSetAttr(span, fields[i], number) < 0) {
@@ -248,7 +226,7 @@ static PyObject *method_spans(PyObject *object, PyObject *arguments) {
                 const size_t values[] = {start, end, ruler_line(self, start), ruler_line(self, end - 1)};
                 span = span_of((PyTypeObject *)type, fields, values);
             } else {
-                PyErr_SetString(PyExc_ValueError, "cuts are out of order");
+                fail("cuts are out of order");
             }
         }
         if (span == NULL) {
@@ -267,16 +245,7 @@ static PyObject *get_line_starts(PyObject *object, void *unused) {
     (void)unused;
     Ruler *self = (Ruler *)object;
     if (self->line_starts == NULL) {
-        PyObject *list = PyList_New((Py_ssize_t)self->lines);
-        for (size_t i = 0; list != NULL && i < self->lines; i++) {
-            PyObject *number = PyLong_FromSize_t(self->starts[i]);
-            if (number == NULL) {
-                Py_CLEAR(list);
-            } else {
-                PyList_SetItem(list, (Py_ssize_t)i, number);
-            }
-        }
-        self->line_starts = list;
+        self->line_starts = list_of_sizes(self->starts, self->lines);
     }
     Py_XINCREF(self->line_starts);
     return self->line_starts;
@@ -284,10 +253,7 @@ static PyObject *get_line_starts(PyObject *object, void *unused) {
 
 static PyMethodDef methods[] = {
     {"size", method_size, METH_VARARGS, "Characters in text[start:end]."},
-    {"line", method_line, METH_O, "The 1-based line that a byte lies on."},
-    {"line_start", method_line_start, METH_O, "Where the line of a byte begins."},
     {"spans", method_spans, METH_VARARGS, "Where chunks begin, and a type: spans of it from one cut to the next."},
-    {"next_line", method_next_line, METH_O, "The first line start at or after a byte, or the end of the text."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -320,24 +286,6 @@ Ruler *ruler_of(PyObject *object) {
     }
     PyErr_SetString(PyExc_TypeError, "no ruler of the kernel's");
     return NULL;
-}
-
-int size_attribute(PyObject *object, PyObject *name, size_t most, size_t *value) {
-    PyObject *number = PyObject_GetAttr(object, name);
-    if (number == NULL) {
-        return -1;
-    }
-    Py_ssize_t found = PyLong_AsSsize_t(number);
-    Py_DECREF(number);
-    if (found == -1 && PyErr_Occurred()) {
-        return -1;
-    }
-    if (found < 0 || (size_t)found > most) {
-        PyErr_SetString(PyExc_ValueError, "a place outside of the text");
-        return -1;
-    }
-    *value = (size_t)found;
-    return 0;
 }
 
 int names_make(Names *names) {

@@ -6,10 +6,6 @@
 #include "support/kernel.h"
 
 typedef struct {
-    size_t start, end;
-} Range;
-
-typedef struct {
     PyObject_HEAD
     PyObject *text; /* bytes */
     const unsigned char *data;
@@ -41,9 +37,6 @@ static inline int is_blank(unsigned char byte) { return byte == ' ' || byte == '
 
 /* What bytes.strip takes away. */
 static inline int is_space(unsigned char byte) { return byte == ' ' || (byte >= 9 && byte <= 13); }
-
-/* A whole number of an object's attribute, at most `most`: 0, or -1 with an exception. */
-int size_attribute(PyObject *object, PyObject *name, size_t most, size_t *value);
 
 /* Names of attributes and keys, made once for one call. */
 #define NAMES(X)                                                                                                             \

@@ -27,8 +27,7 @@ typedef struct {
 static int put_border(Tiling *tiling, size_t place, int weak) {
     Border border = {place, weak};
     if (bytes_append(&tiling->borders, &border, sizeof border) < 0) {
-        PyErr_NoMemory();
-        return -1;
+        return no_memory();
     }
     return 0;
 }
@@ -39,8 +38,7 @@ static size_t last_border(const Tiling *tiling) {
 
 static int put_cut(Tiling *tiling, size_t cut) {
     if (bytes_append(&tiling->cuts, &cut, sizeof cut) < 0) {
-        PyErr_NoMemory();
-        return -1;
+        return no_memory();
     }
     return 0;
 }
@@ -58,14 +56,13 @@ static int push(Tiling *tiling, PyObject *node, const Ruler *ruler, int in_heade
         return -1;
     }
     if (step.start > step.end) {
-        PyErr_SetString(PyExc_ValueError, "a node that ends before it begins");
+        fail("a node that ends before it begins");
         Py_DECREF(node);
         return -1;
     }
     if (bytes_append(&tiling->steps, &step, sizeof step) < 0) {
         Py_DECREF(node);
-        PyErr_NoMemory();
-        return -1;
+        return no_memory();
     }
     return 0;
 }
@@ -256,7 +253,7 @@ static int cut_by_lines(Tiling *tiling, PyObject *cut_lines, const Ruler *ruler,
         Py_DECREF(item);
         failed = cut == -1 && PyErr_Occurred();
         if (!failed && (cut < (Py_ssize_t)begin || cut >= (Py_ssize_t)end)) {
-            PyErr_SetString(PyExc_ValueError, "a cut outside of what is cut");
+            fail("a cut outside of what is cut");
             failed = 1;
         }
         failed = failed || put_cut(tiling, (size_t)cut) < 0;
@@ -335,20 +332,6 @@ static int pack(Tiling *tiling, PyObject *cut_lines, const Ruler *ruler, size_t 
     return 0;
 }
 
-static PyObject *list_of(const Bytes *cuts) {
-    size_t count = cuts->used / sizeof(size_t);
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *number = PyLong_FromSize_t(((const size_t *)(const void *)cuts->data)[i]);
-        if (number == NULL) {
-            Py_CLEAR(list);
-        } else {
-            PyList_SetItem(list, (Py_ssize_t)i, number);
-        }
-    }
-    return list;
-}
-
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *root, *object, *leads, *divided, *definitions, *cut_lines;
@@ -362,8 +345,7 @@ PyObject *kernel_cuts(PyObject *module, PyObject *arguments) {
         return NULL;
     }
     if (target < 1 || target > PY_SSIZE_T_MAX / 4 || !PyAnySet_Check(leads) || !PyAnySet_Check(divided)) {
-        PyErr_SetString(PyExc_ValueError, "a target above zero, and two sets");
-        return NULL;
+        return fail_null("a target above zero, and two sets");
     }
     Tiling tiling;
     memset(&tiling, 0, sizeof tiling);
@@ -373,7 +355,7 @@ PyObject *kernel_cuts(PyObject *module, PyObject *arguments) {
     }
     if (find_borders(&tiling, root, ruler, (size_t)target, leads, divided) == 0 &&
         drop_inside(&tiling, ruler, (size_t)target, definitions) == 0 && pack(&tiling, cut_lines, ruler, (size_t)target) == 0) {
-        found = list_of(&tiling.cuts);
+        found = list_of_sizes((const size_t *)(const void *)tiling.cuts.data, tiling.cuts.used / sizeof(size_t));
     }
     while (tiling.steps.used) {
         tiling.steps.used -= sizeof(Step);

@@ -179,7 +179,7 @@ static PyObject *entries_add(PyObject *object, PyObject *arguments) {
     }
     int failed = 1;
     if (threes.len != THREES) {
-        PyErr_SetString(PyExc_ValueError, "there is no room for all threes");
+        fail("there is no room for all threes");
     } else if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "another text is being read");
     } else {
@@ -192,8 +192,7 @@ static PyObject *entries_add(PyObject *object, PyObject *arguments) {
             PyErr_NoMemory();
         }
     }
-    PyBuffer_Release(&text);
-    PyBuffer_Release(&threes);
+    RELEASE(&text, &threes);
     if (failed) {
         return NULL;
     }
@@ -244,7 +243,7 @@ static PyObject *entries_mark(PyObject *object, PyObject *arguments) {
     }
     int failed = is_busy(self);
     if (!failed && threes.len != THREES) {
-        PyErr_SetString(PyExc_ValueError, "there is no room for all threes");
+        fail("there is no room for all threes");
         failed = 1;
     }
     for (uint64_t i = 0; !failed && i < THREES; i++) {
@@ -287,8 +286,7 @@ static PyObject *entries_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (!PyArg_ParseTuple(arguments, "K:Entries", &seed)) {
         return NULL;
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Entries *self = (Entries *)allocate(type, 0); /* all zero */
+    Entries *self = object_new(type);
     if (self != NULL) {
         self->set.seed = seed;
     }
@@ -296,11 +294,8 @@ static PyObject *entries_new(PyTypeObject *type, PyObject *arguments, PyObject *
 }
 
 static void entries_dealloc(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
     free(((Entries *)object)->set.slots);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -334,7 +329,7 @@ PyObject *kernel_filter(PyObject *module, PyObject *arguments) {
     PyObject *found = NULL;
     Py_ssize_t count = items_of(&hashes, sizeof(uint64_t), "the hashes");
     if (count >= 0 && (size < 0 || size > PY_SSIZE_T_MAX / 8 || (size == 0 && count))) {
-        PyErr_SetString(PyExc_ValueError, "no size for a filter");
+        fail("no size for a filter");
     } else if (count >= 0) {
         found = PyByteArray_FromStringAndSize(NULL, size);
     }

@@ -56,8 +56,7 @@ static int usable(Counter *self) {
 
 static Field *field_of(Counter *self, unsigned int number) {
     if (number >= MAX_FIELDS) {
-        PyErr_SetString(PyExc_ValueError, "no such field");
-        return NULL;
+        return fail_null("no such field");
     }
     return &self->fields[number];
 }
@@ -112,8 +111,7 @@ static PyObject *counter_add(PyObject *object, PyObject *arguments) {
         return NULL;
     }
     if (length != PyUnicode_GetLength(text)) {
-        PyErr_SetString(PyExc_ValueError, "the text is not ASCII");
-        return NULL;
+        return fail_null("the text is not ASCII");
     }
     size_t before = field->tokens.used;
     return added(field, owner, before, add_piece(self, field, data, (size_t)length) < 0);
@@ -142,14 +140,6 @@ static PyObject *counter_add_words(PyObject *object, PyObject *arguments) {
         failed = add_token(self, field, data, (size_t)length) < 0;
     }
     return added(field, owner, before, failed);
-}
-
-static int is_ascii(const char *data, size_t size) {
-    unsigned char all = 0;
-    for (size_t i = 0; i < size; i++) {
-        all |= (unsigned char)data[i];
-    }
-    return all < 128;
 }
 
 static PyObject *counter_beyond(PyObject *object, PyObject *unused) {
@@ -221,13 +211,11 @@ static int split_given(Split *split, PyObject *given) {
             return -1;
         }
         if (take_term(split, data, (size_t)length) < 0) {
-            PyErr_NoMemory();
-            return -1;
+            return no_memory();
         }
     }
     if (bytes_append(&split->dropped, &mark, 1) < 0) {
-        PyErr_NoMemory();
-        return -1;
+        return no_memory();
     }
     return 0;
 }
@@ -239,19 +227,16 @@ static int split_all(const Texts *identifiers, PyObject *beyond, PyObject *extra
         const char *data = texts_at(identifiers, i, &size);
         if (is_ascii(data, size)) {
             if (split_one(split, data, size) < 0) {
-                PyErr_NoMemory();
-                return -1;
+                return no_memory();
             }
         } else if (next >= PyList_Size(beyond)) {
-            PyErr_SetString(PyExc_ValueError, "an identifier was not split");
-            return -1;
+            return fail("an identifier was not split");
         } else if (split_given(split, PyList_GetItem(beyond, next++)) < 0) {
             return -1;
         }
         uint64_t end = split->flat.used / sizeof(uint32_t);
         if (bytes_append(&split->flat_ends, &end, sizeof end) < 0) {
-            PyErr_NoMemory();
-            return -1;
+            return no_memory();
         }
     }
     for (Py_ssize_t i = 0; i < PyList_Size(extra); i++) {
@@ -262,8 +247,7 @@ static int split_all(const Texts *identifiers, PyObject *beyond, PyObject *extra
         }
         uint32_t number = texts_number(&split->terms, data, (size_t)length);
         if (number == UINT32_MAX || bytes_append(&split->required, &number, sizeof number) < 0) {
-            PyErr_NoMemory();
-            return -1;
+            return no_memory();
         }
     }
     return 0;
@@ -478,8 +462,7 @@ static PyObject *counter_finish(PyObject *object, PyObject *arguments) {
         return NULL;
     }
     if (fields > MAX_FIELDS) {
-        PyErr_SetString(PyExc_ValueError, "too many fields");
-        return NULL;
+        return fail_null("too many fields");
     }
     Split split;
     Rows rows[MAX_FIELDS];
@@ -531,8 +514,7 @@ static PyObject *counter_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (!PyArg_ParseTuple(arguments, "K:Counter", &seed)) {
         return NULL;
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Counter *self = (Counter *)allocate(type, 0); /* all zero */
+    Counter *self = object_new(type);
     if (self != NULL) {
         self->identifiers.seed = seed;
     }
@@ -541,16 +523,13 @@ static PyObject *counter_new(PyTypeObject *type, PyObject *arguments, PyObject *
 
 static void counter_dealloc(PyObject *object) {
     Counter *self = (Counter *)object;
-    PyTypeObject *type = Py_TYPE(object);
     texts_free(&self->identifiers);
     for (int i = 0; i < MAX_FIELDS; i++) {
         bytes_free(&self->fields[i].tokens);
         bytes_free(&self->fields[i].owners);
         bytes_free(&self->fields[i].ends);
     }
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {

@@ -48,13 +48,11 @@ static int take_part(PyObject *given, Part *part) {
     }
     Py_ssize_t owners = items_of(&part->owners, 4, "the owners"), terms = items_of(&part->terms, 4, "the terms");
     if (owners >= 0 && terms >= 0 && (owners != terms || owners != part->counts.len)) {
-        PyErr_SetString(PyExc_ValueError, "a field's columns differ in length");
+        fail("a field's columns differ in length");
         owners = -1;
     }
     if (owners < 0 || terms < 0) {
-        PyBuffer_Release(&part->owners);
-        PyBuffer_Release(&part->terms);
-        PyBuffer_Release(&part->counts);
+        RELEASE(&part->owners, &part->terms, &part->counts);
         return -1;
     }
     part->rows = (size_t)owners;
@@ -187,7 +185,7 @@ static PyObject *owner_sums(Desk *desk) {
         if (sound < 0) {
             PyErr_NoMemory();
         } else if (!sound) {
-            PyErr_SetString(PyExc_ValueError, "a row, a term or an owner is not there, or a weight is not small");
+            fail("a row, a term or an owner is not there, or a weight is not small");
         } else {
             found = Py_BuildValue("(OO)", numbers, scales);
         }
@@ -222,7 +220,7 @@ PyObject *kernel_owner_sums(PyObject *module, PyObject *arguments) {
     }
     if (terms != weighed || dims < 1 || dims > 1 << 16 || (bits != 8 && bits != 4) || total < 0 ||
         total > PY_SSIZE_T_MAX / 16 / dims) {
-        PyErr_SetString(PyExc_ValueError, "the rows do not fit");
+        fail("the rows do not fit");
         goto done;
     }
     desk.total = (size_t)total;
@@ -247,13 +245,9 @@ PyObject *kernel_owner_sums(PyObject *module, PyObject *arguments) {
     }
 done:
     for (size_t i = 0; i < desk.part_count; i++) {
-        PyBuffer_Release(&desk.parts[i].owners);
-        PyBuffer_Release(&desk.parts[i].terms);
-        PyBuffer_Release(&desk.parts[i].counts);
+        RELEASE(&desk.parts[i].owners, &desk.parts[i].terms, &desk.parts[i].counts);
     }
     free(desk.parts);
-    PyBuffer_Release(&places);
-    PyBuffer_Release(&weights);
-    PyBuffer_Release(&data);
+    RELEASE(&places, &weights, &data);
     return found;
 }

@@ -186,8 +186,7 @@ PyObject *kernel_united_terms(PyObject *module, PyObject *list) {
     }
     for (size_t i = 0; words != NULL && i < parts; i++) {
         if (words[i].held) {
-            PyBuffer_Release(&words[i].text);
-            PyBuffer_Release(&words[i].ends);
+            RELEASE(&words[i].text, &words[i].ends);
         }
         bytes_free(&words[i].numbers);
     }
@@ -516,7 +515,7 @@ PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments) {
     Py_ssize_t rows = items_of(&terms, sizeof(uint32_t), "the terms"), others = items_of(&owners, sizeof(uint32_t), "the owners");
     PyObject *found = NULL;
     if (rows >= 0 && others >= 0 && (rows != others || rows != counts.len)) {
-        PyErr_SetString(PyExc_ValueError, "every row has a term, an owner and a count");
+        fail("every row has a term, an owner and a count");
     } else if (rows >= 0 && others >= 0) {
         Merged merged;
         memset(&merged, 0, sizeof merged);
@@ -527,9 +526,7 @@ PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments) {
         found = failed ? PyErr_NoMemory() : merged_tuple(&merged);
         merged_free(&merged);
     }
-    PyBuffer_Release(&terms);
-    PyBuffer_Release(&owners);
-    PyBuffer_Release(&counts);
+    RELEASE(&terms, &owners, &counts);
     return found;
 }
 
@@ -563,11 +560,7 @@ PyObject *kernel_merged_postings(PyObject *module, PyObject *list) {
     }
     for (size_t i = 0; lists != NULL && i < parts; i++) {
         if (lists[i].held) {
-            PyBuffer_Release(&lists[i].numbers);
-            PyBuffer_Release(&lists[i].rows);
-            PyBuffer_Release(&lists[i].ends);
-            PyBuffer_Release(&lists[i].data);
-            PyBuffer_Release(&lists[i].targets);
+            RELEASE(&lists[i].numbers, &lists[i].rows, &lists[i].ends, &lists[i].data, &lists[i].targets);
         }
     }
     free(lists);

@@ -4,34 +4,19 @@
 
 #include <stdlib.h>
 
-static int size_of(PyObject *object, PyObject *name, size_t most, size_t *value) {
-    PyObject *number = PyObject_GetAttr(object, name);
-    Py_ssize_t found = number == NULL ? -1 : PyLong_AsSsize_t(number);
-    Py_XDECREF(number);
-    if (found < 0 || (size_t)found > most) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ValueError, "a place outside of the text");
-        }
-        return -1;
-    }
-    *value = (size_t)found;
-    return 0;
-}
-
 static int read_chunks(const Shelf *self, Parts *parts, PyObject *chunks, size_t size) {
     size_t reached = 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(chunks); i++) {
         PyObject *item = PyTuple_GetItem(chunks, i);
         Chunk chunk;
-        if (size_of(item, self->names[START_BYTE], size, &chunk.start) < 0 ||
-            size_of(item, self->names[END_BYTE], size, &chunk.end) < 0 ||
-            size_of(item, self->names[START_LINE], UINT32_MAX, &chunk.line) < 0 ||
-            size_of(item, self->names[END_LINE], UINT32_MAX, &chunk.last) < 0) {
+        if (size_attribute(item, self->names[START_BYTE], size, &chunk.start) < 0 ||
+            size_attribute(item, self->names[END_BYTE], size, &chunk.end) < 0 ||
+            size_attribute(item, self->names[START_LINE], UINT32_MAX, &chunk.line) < 0 ||
+            size_attribute(item, self->names[END_LINE], UINT32_MAX, &chunk.last) < 0) {
             return -1;
         }
         if (chunk.start < reached || chunk.end < chunk.start) {
-            PyErr_SetString(PyExc_ValueError, "chunks are out of order");
-            return -1;
+            return fail("chunks are out of order");
         }
         reached = chunk.end;
         if (bytes_append(&parts->chunks, &chunk, sizeof chunk) < 0) {
@@ -54,8 +39,7 @@ static int read_comments(Parts *parts, PyObject *comments, size_t size) {
             return -1;
         }
         if (start < (Py_ssize_t)reached || end < start || (size_t)end > size) {
-            PyErr_SetString(PyExc_ValueError, "comments are out of order");
-            return -1;
+            return fail("comments are out of order");
         }
         reached = (size_t)end;
         Range range = {(size_t)start, (size_t)end};
@@ -99,10 +83,10 @@ static size_t owner_of(const Parts *parts, size_t place) {
 
 static int read_entry(const Shelf *self, const Parts *parts, PyObject *item, size_t size, Entry *entry) {
     memset(entry, 0, sizeof *entry);
-    if (size_of(item, self->names[START_BYTE], size, &entry->start) < 0 ||
-        size_of(item, self->names[END_BYTE], size, &entry->end) < 0 ||
-        size_of(item, self->names[START_LINE], UINT32_MAX, &entry->line) < 0 ||
-        size_of(item, self->names[END_LINE], UINT32_MAX, &entry->last) < 0 ||
+    if (size_attribute(item, self->names[START_BYTE], size, &entry->start) < 0 ||
+        size_attribute(item, self->names[END_BYTE], size, &entry->end) < 0 ||
+        size_attribute(item, self->names[START_LINE], UINT32_MAX, &entry->line) < 0 ||
+        size_attribute(item, self->names[END_LINE], UINT32_MAX, &entry->last) < 0 ||
         (entry->name = text_attribute(item, self->names[NAME])) == NULL ||
         (entry->kind = text_attribute(item, self->names[KIND])) == NULL ||
         (entry->container = text_attribute(item, self->names[CONTAINER])) == NULL ||
@@ -120,8 +104,7 @@ static int read_entry(const Shelf *self, const Parts *parts, PyObject *item, siz
     entry->rank = (naming ? 2 : 1) | (type ? 4 : 0);
     entry->owner = owner_of(parts, entry->start);
     if (entry->owner == 0 || entry->end < entry->start) {
-        PyErr_SetString(PyExc_ValueError, "a definition outside of all chunks");
-        return -1;
+        return fail("a definition outside of all chunks");
     }
     entry->owner--;
     return 0;

@@ -19,17 +19,9 @@ static int leads_out(const char *path, const char *end) {
     return 0;
 }
 
-static int is_plain(const char *path, const char *end) {
-    unsigned char all = 0;
-    for (; path < end; path++) {
-        all |= (unsigned char)*path;
-    }
-    return all < 128;
-}
-
 /* 0, or -1 with an exception where a path is no text. */
 static int check_text(const char *path, const char *end) {
-    if (is_plain(path, end)) {
+    if (is_ascii(path, (size_t)(end - path))) {
         return 0;
     }
     PyObject *text = PyUnicode_DecodeUTF8(path, (Py_ssize_t)(end - path), "strict");

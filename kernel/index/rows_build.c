@@ -8,17 +8,9 @@
 static const char *const ATTRIBUTE_NAMES[] = {
     "start_byte", "end_byte", "start_line", "end_line", "name", "kind", "container", "signature", "exported"};
 
-static int is_ascii(const char *data, size_t start, size_t end) {
-    unsigned char all = 0;
-    for (size_t i = start; i < end; i++) {
-        all |= (unsigned char)data[i];
-    }
-    return all < 128;
-}
-
 /* A chunk's comments counted apart from its code, each byte once: 1, or 0 where it is not ASCII, or -1 without memory. */
 static int count_chunk(Shelf *self, const Parts *parts, const char *text, const Chunk *chunk, uint32_t unit, size_t *comment) {
-    if (!is_ascii(text, chunk->start, chunk->end)) {
+    if (!is_ascii(text + chunk->start, chunk->end - chunk->start)) {
         return 0;
     }
     const Range *comments = (const Range *)(const void *)parts->comments.data;
@@ -53,9 +45,7 @@ static int put_units(Shelf *self, const Parts *parts, const char *text, uint32_t
         uint32_t unit = (uint32_t)(self->units.used / sizeof(UnitRow));
         int counted = count_chunk(self, parts, text, &chunks[i], unit, &comment);
         if (counted == 0) {
-            PyObject *number = PyLong_FromSize_t(i);
-            failed = number == NULL || PyList_Append(left, number) < 0;
-            Py_XDECREF(number);
+            failed = append_size(left, i);
         }
         UnitRow row = {file, (uint32_t)chunks[i].start, (uint32_t)chunks[i].end, (uint32_t)chunks[i].line, (uint32_t)chunks[i].last,
                        {shown[i] < 0 ? UINT32_MAX : first_definition + (uint32_t)shown[i], 0, 0, 0, 0}};
@@ -152,8 +142,7 @@ static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
         PyErr_SetString(PyExc_TypeError, "kinds are in sets");
         return NULL;
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Shelf *self = (Shelf *)allocate(type, 0); /* all zero */
+    Shelf *self = object_new(type);
     if (self == NULL) {
         return NULL;
     }
@@ -183,7 +172,6 @@ static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
 
 static void shelf_dealloc(PyObject *object) {
     Shelf *self = (Shelf *)object;
-    PyTypeObject *type = Py_TYPE(object);
     Py_CLEAR(self->counter);
     Py_CLEAR(self->kinds);
     Py_CLEAR(self->type_kinds);
@@ -201,9 +189,7 @@ static void shelf_dealloc(PyObject *object) {
     bytes_free(&self->offsets);
     bytes_free(&self->key);
     texts_free(&self->known);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {

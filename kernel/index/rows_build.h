@@ -18,10 +18,6 @@ typedef struct {
 } Entry;
 
 typedef struct {
-    size_t start, end;
-} Range;
-
-typedef struct {
     uint32_t file, start, end, line, last;
     uint32_t unit_or_definition[5];
 } UnitRow;
@@ -65,10 +61,5 @@ int32_t *shown_in(const Parts *parts);
 void next_file(Shelf *self);
 /* A row, what is counted of the name, and its key; `names` counts the types and functions of the file: 0, or -1 with an exception. */
 int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t first_unit, size_t *names);
-
-static inline int no_memory(void) {
-    PyErr_NoMemory();
-    return -1;
-}
 
 #endif

@@ -279,8 +279,7 @@ static void end_look(Look *look) {
 }
 
 static void free_table(Table *table) {
-    PyBuffer_Release(&table->paths);
-    PyBuffer_Release(&table->rows);
+    RELEASE(&table->paths, &table->rows);
     free(table->text);
 }
 
@@ -383,8 +382,7 @@ static Look *look_from(int folder, int64_t young) {
 /* 0, or -1 with an exception where rows have no room for numbers there. */
 static int place_numbers(Table *table, Py_ssize_t width, Py_ssize_t first) {
     if (first < 0 || width < first || (size_t)(width - first) < NUMBERS * sizeof(int64_t)) {
-        PyErr_SetString(PyExc_ValueError, "rows are not so wide");
-        return -1;
+        return fail("rows are not so wide");
     }
     table->width = (size_t)width;
     table->first = (size_t)first;
@@ -394,12 +392,8 @@ static int place_numbers(Table *table, Py_ssize_t width, Py_ssize_t first) {
 static PyObject *unlike_of(const Look *look) {
     PyObject *found = PyList_New(0);
     for (size_t i = 0; found != NULL && i < look->files.part.count; i++) {
-        if (look->files.part.known[i].unlike) {
-            PyObject *number = PyLong_FromSize_t(i);
-            if (number == NULL || PyList_Append(found, number) < 0) {
-                Py_CLEAR(found);
-            }
-            Py_XDECREF(number);
+        if (look->files.part.known[i].unlike && append_size(found, i) < 0) {
+            Py_CLEAR(found);
         }
     }
     return found;
@@ -433,7 +427,7 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
     } else if (read == ELSEWHERE) {
         found = Py_NewRef(Py_None);
     } else if (read == NO_ROWS) {
-        PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
+        fail("there are not as many rows as paths");
     } else if (read == NO_MEMORY) {
         PyErr_NoMemory();
     }
@@ -533,8 +527,7 @@ PyObject *kernel_end_look(PyObject *module, PyObject *capsule) {
         return NULL;
     }
     if (look->told) {
-        PyErr_SetString(PyExc_ValueError, "this look has ended");
-        return NULL;
+        return fail_null("this look has ended");
     }
     look->told = 1;
     end_look(look);

@@ -26,8 +26,7 @@ static Array *bare(Kind kind, Py_ssize_t count) {
 
 static Array *with_memory(Kind kind, Py_ssize_t count, int cleared) {
     if (count < 0 || count > PY_SSIZE_T_MAX / 16) {
-        PyErr_SetString(PyExc_ValueError, "an array cannot be that long");
-        return NULL;
+        return fail_null("an array cannot be that long");
     }
     Array *array = bare(kind, count);
     if (array == NULL) {
@@ -68,10 +67,13 @@ static void array_free(PyObject *self) {
         free(array->data);
     }
     Py_XDECREF(array->base);
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
+    object_free(self);
+}
+
+void drop_arrays(void *const *arrays, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        drop(arrays[i]);
+    }
 }
 
 /* -- kinds ------------------------------------------------------------------------------------------------------------- */
@@ -228,31 +230,17 @@ int put_item(Array *array, Py_ssize_t place, PyObject *value) {
     return -1;
 }
 
-/* Whole numbers out of real ones: what does not fit becomes the nearest that does, what is no number zero. */
-#define FROM_REAL(TYPE, LOW, HIGH) \
-    for (Py_ssize_t i = 0; i < count; i++) { \
-        double number = reals ? reals[i] : (double)singles[i]; \
-        ((TYPE *)to)[i] = number != number ? 0 : number <= (double)(LOW) ? (LOW) : number >= (double)(HIGH) ? (HIGH) : (TYPE)number; \
-    } \
-    break;
-
-static void whole_from_real(const double *reals, const float *singles, Kind kind, void *to, Py_ssize_t count) {
-    switch (kind) {
-    case I8:
-        FROM_REAL(int8_t, INT8_MIN, INT8_MAX)
-    case U8:
-        FROM_REAL(uint8_t, 0, UINT8_MAX)
-    case U16:
-        FROM_REAL(uint16_t, 0, UINT16_MAX)
-    case I32:
-        FROM_REAL(int32_t, INT32_MIN, INT32_MAX)
-    case U32:
-        FROM_REAL(uint32_t, 0, UINT32_MAX)
-    case I64:
-        FROM_REAL(int64_t, INT64_MIN, INT64_MAX)
-    default:
-        FROM_REAL(uint64_t, 0, UINT64_MAX)
+/* Whole numbers out of real ones, without their fraction: what does not fit becomes the nearest that does, what is no number zero. */
+static Array *whole_from_real(const Array *array) {
+    Array *made = array_new(I64, array->count);
+    for (Py_ssize_t i = 0; made != NULL && i < array->count; i++) {
+        double number = array->kind == F64 ? ((const double *)(const void *)array->data)[i] : (double)((const float *)(const void *)array->data)[i];
+        ((int64_t *)(void *)made->data)[i] = number != number               ? 0
+                                             : number <= (double)INT64_MIN ? INT64_MIN
+                                             : number >= (double)INT64_MAX ? INT64_MAX
+                                                                            : (int64_t)number;
     }
+    return made;
 }
 
 /* Written out: a list of kinds cannot be gone through inside of itself. */
@@ -293,7 +281,7 @@ static void whole_from_real(const double *reals, const float *singles, Kind kind
         switch (kind) { \
             COPY_TO_REALS \
         default: \
-            whole_from_real(NAME == F64 ? from : NULL, NAME == F32 ? from : NULL, kind, to, count); \
+            break; \
         } \
         break; \
     }
@@ -301,6 +289,11 @@ static void whole_from_real(const double *reals, const float *singles, Kind kind
 Array *array_cast(Array *array, Kind kind) {
     if (array->kind == kind) {
         return as_array(Py_NewRef((PyObject *)array));
+    }
+    if (is_real(array->kind) && !is_real(kind) && kind != BOOL) {
+        Array *whole = whole_from_real(array), *narrow = whole == NULL ? NULL : array_cast(whole, kind);
+        drop(whole);
+        return narrow;
     }
     Array *made = array_new(kind, array->count);
     if (made == NULL) {
@@ -521,14 +514,7 @@ static PyObject *method_astype(PyObject *self, PyObject *const *arguments, Py_ss
         return NULL;
     }
     Array *array = as_array(self);
-    if (array->kind == (Kind)kind && copied) {
-        Array *made = array_new(array->kind, array->count);
-        if (made != NULL) {
-            memcpy(made->data, array->data, (size_t)array->count * kind_size[array->kind]);
-        }
-        return (PyObject *)made;
-    }
-    return (PyObject *)array_cast(array, (Kind)kind);
+    return array->kind == (Kind)kind && copied ? array_copy(self, NULL) : (PyObject *)array_cast(array, (Kind)kind);
 }
 
 PyObject *array_copy(PyObject *self, PyObject *unused) {
@@ -576,7 +562,6 @@ static PyMethodDef methods[] = {
     {"sum", method_sum, METH_NOARGS, "All of them added up."},
     {"max", WITH_KEYWORDS(method_max), "The largest."},
     {"min", WITH_KEYWORDS(method_min), "The smallest."},
-    {"argmax", method_argmax, METH_NOARGS, "The place of the largest, the first of equals."},
     {"mean", method_mean, METH_NOARGS, "The sum over how many there are."},
     {"any", method_any, METH_NOARGS, "Whether one is not zero."},
     {"all", method_all, METH_NOARGS, "Whether none is zero."},
@@ -587,7 +572,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef properties[] = {
     {"dtype", get_dtype, NULL, "The name of its kind.", NULL},
     {"size", get_size, NULL, "How many there are.", NULL},
-    {"shape", get_shape, NULL, "The same as a tuple of one.", NULL},
+    {"shape", get_shape, NULL, "How many there are, as a tuple of one.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

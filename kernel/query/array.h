@@ -41,8 +41,10 @@ extern PyType_Spec array_spec;
 extern PyTypeObject *array_type;
 extern PyMethodDef array_functions[];
 
-/* Gives an array back, where there is one. */
+/* Gives an array back, where there is one; and several. */
 #define drop(array) Py_XDECREF((PyObject *)(array))
+void drop_arrays(void *const *arrays, size_t count);
+#define DROP(...) drop_arrays((void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
 #define is_array(object) (Py_TYPE(object) == array_type)
 #define as_array(object) ((Array *)(object))
 #define is_real(kind) ((kind) >= F32)
@@ -87,10 +89,8 @@ PyObject *math_add(PyObject *left, PyObject *right);
 PyObject *math_subtract(PyObject *left, PyObject *right);
 PyObject *math_multiply(PyObject *left, PyObject *right);
 PyObject *math_divide(PyObject *left, PyObject *right);
-PyObject *math_floor(PyObject *left, PyObject *right);
 PyObject *math_and(PyObject *left, PyObject *right);
 PyObject *math_or(PyObject *left, PyObject *right);
-PyObject *math_xor(PyObject *left, PyObject *right);
 PyObject *math_add_to(PyObject *self, PyObject *other);
 PyObject *math_subtract_from(PyObject *self, PyObject *other);
 PyObject *math_multiply_by(PyObject *self, PyObject *other);
@@ -103,8 +103,8 @@ int math_truth(PyObject *self);
 PyObject *math_compare(PyObject *left, PyObject *right, int operation);
 #define MATH_SLOTS \
     {Py_nb_add, math_add}, {Py_nb_subtract, math_subtract}, {Py_nb_multiply, math_multiply}, \
-    {Py_nb_true_divide, math_divide}, {Py_nb_floor_divide, math_floor}, {Py_nb_and, math_and}, {Py_nb_or, math_or}, \
-    {Py_nb_xor, math_xor}, {Py_nb_inplace_add, math_add_to}, {Py_nb_inplace_subtract, math_subtract_from}, \
+    {Py_nb_true_divide, math_divide}, {Py_nb_and, math_and}, {Py_nb_or, math_or}, \
+    {Py_nb_inplace_add, math_add_to}, {Py_nb_inplace_subtract, math_subtract_from}, \
     {Py_nb_inplace_multiply, math_multiply_by}, {Py_nb_inplace_true_divide, math_divide_by}, \
     {Py_nb_inplace_and, math_and_with}, {Py_nb_inplace_or, math_or_with}, \
     {Py_nb_negative, math_negative}, {Py_nb_invert, math_invert}, {Py_nb_bool, math_truth}, \
@@ -112,7 +112,6 @@ PyObject *math_compare(PyObject *left, PyObject *right, int operation);
 
 PyObject *no_such(const char *what);
 PyObject *method_sum(PyObject *self, PyObject *unused);
-PyObject *method_argmax(PyObject *self, PyObject *unused);
 PyObject *method_mean(PyObject *self, PyObject *unused);
 PyObject *method_max(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names);
 PyObject *method_min(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names);
@@ -124,9 +123,6 @@ PyObject *method_searchsorted(PyObject *self, PyObject *const *arguments, Py_ssi
 #define FAST(name) PyObject *name(PyObject *module, PyObject *const *arguments, Py_ssize_t given, PyObject *names)
 FAST(array_maximum);
 FAST(array_minimum);
-FAST(array_maximum_at);
-FAST(array_maximum_reduceat);
-FAST(array_minimum_accumulate);
 FAST(array_where);
 FAST(array_flatnonzero);
 FAST(array_count_nonzero);
@@ -136,13 +132,10 @@ FAST(array_cumsum);
 FAST(array_diff);
 FAST(array_concatenate);
 FAST(array_argsort);
-FAST(array_sort);
 FAST(array_lexsort);
 FAST(array_unique);
 FAST(array_isin);
-FAST(array_partition);
 FAST(array_absolute);
-FAST(array_sqrt);
 FAST(array_trunc);
 FAST(array_rint);
 FAST(array_postings);

@@ -101,7 +101,7 @@ static FAST(make_fromiter) {
     Array *array = array_of_numbers(arguments[0], kind);
     if (array != NULL && count > array->count) {
         Py_CLEAR(array);
-        PyErr_SetString(PyExc_ValueError, "there are not that many numbers");
+        fail("there are not that many numbers");
     } else if (array != NULL && count >= 0) {
         array->count = count;
     }
@@ -136,7 +136,7 @@ static FAST(make_column) {
     }
     Array *array = NULL;
     if (place < 0 || width <= 0 || place > width - kind_size[kind] || view.len % width) {
-        PyErr_SetString(PyExc_ValueError, "the buffer has no such rows");
+        fail("the buffer has no such rows");
     } else {
         array = array_new((Kind)kind, view.len / width);
     }
@@ -176,9 +176,9 @@ static FAST(make_numbers) {
     }
     Array *array = NULL;
     if (place < 0 || width <= 0 || place > width - kind_size[kind] || view.len % width) {
-        PyErr_SetString(PyExc_ValueError, "the buffer has no such rows");
+        fail("the buffer has no such rows");
     } else if (kind != U8 && kind != U16 && kind != U32 && kind != I32) {
-        PyErr_SetString(PyExc_ValueError, "such numbers may not fit");
+        fail("such numbers may not fit");
     } else {
         array = array_new(I64, view.len / width);
     }
@@ -218,9 +218,6 @@ PyMethodDef array_functions[] = {
     {"numbers", WITH_KEYWORDS(make_numbers), "The same as int64, each with a number added: buffer, place, width, kind, number."},
     {"maximum", WITH_KEYWORDS(array_maximum), "The larger ones of two."},
     {"minimum", WITH_KEYWORDS(array_minimum), "The smaller ones of two."},
-    {"maximum_at", WITH_KEYWORDS(array_maximum_at), "Raise what stands at places to values, in place."},
-    {"maximum_reduceat", WITH_KEYWORDS(array_maximum_reduceat), "The largest of each run, given where runs begin."},
-    {"minimum_accumulate", WITH_KEYWORDS(array_minimum_accumulate), "The smallest so far."},
     {"where", WITH_KEYWORDS(array_where), "Of two what a mask says."},
     {"flatnonzero", WITH_KEYWORDS(array_flatnonzero), "The places of all that are not zero."},
     {"count_nonzero", WITH_KEYWORDS(array_count_nonzero), "How many are not zero."},
@@ -230,13 +227,10 @@ PyMethodDef array_functions[] = {
     {"diff", WITH_KEYWORDS(array_diff), "From each to the next."},
     {"concatenate", WITH_KEYWORDS(array_concatenate), "One after the other."},
     {"argsort", WITH_KEYWORDS(array_argsort), "Places in ascending order, stable."},
-    {"sort", WITH_KEYWORDS(array_sort), "In ascending order."},
     {"lexsort", WITH_KEYWORDS(array_lexsort), "Places in the order of the last key, then of the one before it."},
     {"unique", WITH_KEYWORDS(array_unique), "Each once, ascending; on demand where it first stands, and how often it does."},
     {"isin", WITH_KEYWORDS(array_isin), "Which are among others."},
-    {"partition", WITH_KEYWORDS(array_partition), "In an order in which the k-th is where it would be if all were sorted."},
     {"abs", WITH_KEYWORDS(array_absolute), "Without their sign."},
-    {"sqrt", WITH_KEYWORDS(array_sqrt), "Square roots."},
     {"trunc", WITH_KEYWORDS(array_trunc), "Without their fraction."},
     {"rint", WITH_KEYWORDS(array_rint), "The nearest whole numbers, halves to the even side."},
     {"postings", WITH_KEYWORDS(array_postings),

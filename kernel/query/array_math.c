@@ -68,7 +68,7 @@ static int paired(PyObject *left, PyObject *right, int reals, Pair *pair) {
     pair->one_right = !is_array(right) || (pair->right->count == 1 && pair->left->count != 1);
     pair->count = pair->one_left ? pair->right->count : pair->left->count;
     if (!pair->one_left && !pair->one_right && pair->left->count != pair->right->count) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         release(pair);
         return -1;
     }
@@ -156,27 +156,8 @@ PyObject *math_divide(PyObject *left, PyObject *right) {
     return (PyObject *)found;
 }
 
-/* Whole numbers divided and rounded down, by what is not zero. */
-PyObject *math_floor(PyObject *left, PyObject *right) {
-    Pair pair;
-    int ours = paired(left, right, 0, &pair);
-    if (ours <= 0) {
-        return ours < 0 ? NULL : other_side();
-    }
-    Array *found = array_new(pair.kind, pair.count);
-    if (found != NULL && pair.kind == I64) {
-        OVER(int64_t, int64_t, b == 0 ? 0 : b == -1 && a == INT64_MIN ? a : a / b - ((a % b != 0) && ((a < 0) != (b < 0))));
-    } else if (found != NULL) {
-        Py_CLEAR(found);
-        no_such("//");
-    }
-    release(&pair);
-    return (PyObject *)found;
-}
-
 #define AND_LOOP(NAME, TYPE, WRAP, LETTER, CALLED) case NAME: OVER(TYPE, TYPE, a & b); break;
 #define OR_LOOP(NAME, TYPE, WRAP, LETTER, CALLED) case NAME: OVER(TYPE, TYPE, a | b); break;
-#define XOR_LOOP(NAME, TYPE, WRAP, LETTER, CALLED) case NAME: OVER(TYPE, TYPE, a ^ b); break;
 #define NO_REALS(OPERATION) \
     case F32: \
     case F64: \
@@ -186,7 +167,6 @@ PyObject *math_floor(PyObject *left, PyObject *right) {
 
 ARITHMETIC(math_and, WHOLE_KINDS(AND_LOOP) NO_REALS("&"), OVER(uint8_t, uint8_t, a & b))
 ARITHMETIC(math_or, WHOLE_KINDS(OR_LOOP) NO_REALS("|"), OVER(uint8_t, uint8_t, a | b))
-ARITHMETIC(math_xor, WHOLE_KINDS(XOR_LOOP) NO_REALS("^"), OVER(uint8_t, uint8_t, a ^ b))
 
 /* Whether numbers of a kind may be written over those of another: as numpy has it, not real over whole nor signed over unsigned. */
 static int goes_over(Kind from, Kind to) {
@@ -291,8 +271,7 @@ PyObject *math_invert(PyObject *self) {
 
 int math_truth(PyObject *self) {
     if (as_array(self)->count != 1) {
-        PyErr_SetString(PyExc_ValueError, "whether an array is true says nothing; use any() or all()");
-        return -1;
+        return fail("whether an array is true says nothing; use any() or all()");
     }
     PyObject *item = item_at(as_array(self), 0);
     int truth = item == NULL ? -1 : PyObject_IsTrue(item);
@@ -316,24 +295,6 @@ int math_truth(PyObject *self) {
     (operation == Py_LT ? (ORDER) < 0 : operation == Py_LE ? (ORDER) <= 0 : operation == Py_EQ ? (ORDER) == 0 : \
      operation == Py_NE ? (ORDER) != 0 : operation == Py_GT ? (ORDER) > 0 : (ORDER) >= 0)
 
-/* Numbers with a sign and numbers of U64 have no kind in common that holds both. `turned` says that the first are on the right. */
-static PyObject *compare_wide(Array *with, Array *without, int operation, int turned) {
-    Py_ssize_t step = with->count != 1 || without->count == 1, other_step = without->count != 1 || with->count == 1;
-    if (step && other_step && with->count != without->count) {
-        return PyErr_Format(PyExc_ValueError, "the arrays are not of one length");
-    }
-    Array *wide = array_cast(with, I64), *found = wide == NULL ? NULL : array_new(BOOL, step ? with->count : without->count);
-    for (Py_ssize_t i = 0; found != NULL && i < found->count; i++) {
-        int64_t a = ((const int64_t *)(const void *)wide->data)[i * step];
-        uint64_t b = ((const uint64_t *)(const void *)without->data)[i * other_step];
-        int order = a < 0 || (uint64_t)a < b ? -1 : (uint64_t)a > b;
-        order = turned ? -order : order;
-        found->data[i] = (char)ORDERED(order);
-    }
-    drop(wide);
-    return (PyObject *)found;
-}
-
 /* A whole number that is below or above all that the array's kind can hold. */
 static PyObject *compare_beyond(const Array *array, PyObject *number, int operation) {
     PyErr_Clear();
@@ -348,14 +309,12 @@ static PyObject *compare_beyond(const Array *array, PyObject *number, int operat
     return (PyObject *)found;
 }
 
-static int has_sign(Kind kind) { return kind == I8 || kind == I32 || kind == I64; }
+static int has_sign(PyObject *array) { return as_array(array)->kind == I8 || as_array(array)->kind == I32 || as_array(array)->kind == I64; }
 
 PyObject *math_compare(PyObject *left, PyObject *right, int operation) {
-    if (is_array(right) && has_sign(as_array(left)->kind) && as_array(right)->kind == U64) {
-        return compare_wide(as_array(left), as_array(right), operation, 0);
-    }
-    if (is_array(right) && has_sign(as_array(right)->kind) && as_array(left)->kind == U64) {
-        return compare_wide(as_array(right), as_array(left), operation, 1);
+    /* Numbers with a sign and numbers of U64 have no kind in common that holds both. */
+    if (is_array(right) && ((has_sign(left) && as_array(right)->kind == U64) || (has_sign(right) && as_array(left)->kind == U64))) {
+        return no_such("a comparison");
     }
     Pair pair;
     int ours = paired(left, right, 0, &pair);
@@ -476,12 +435,6 @@ static PyObject *extreme_of(PyObject *self, PyObject *const *arguments, Py_ssize
     return found;
 }
 
-PyObject *method_argmax(PyObject *self, PyObject *unused) {
-    (void)unused;
-    Py_ssize_t place = extreme(as_array(self), 1);
-    return place < 0 ? PyErr_Format(PyExc_ValueError, "an empty array has no largest number") : PyLong_FromSsize_t(place);
-}
-
 PyObject *method_mean(PyObject *self, PyObject *unused) {
     if (as_array(self)->count == 0) {
         return PyErr_Format(PyExc_ValueError, "an empty array has no mean");
@@ -564,90 +517,6 @@ FAST(array_minimum) {
     return of_two(arguments, given, names, smaller);
 }
 
-/* Places and values that belong together, in double precision. */
-FAST(array_maximum_at) {
-    (void)module;
-    if (!takes(given, 3, 3, names, "")) {
-        return NULL;
-    }
-    if (!is_array(arguments[0]) || as_array(arguments[0])->kind != F64 || as_array(arguments[0])->fixed) {
-        return PyErr_Format(PyExc_TypeError, "maximum_at takes an array in double precision, places and values");
-    }
-    Array *array = as_array(arguments[0]);
-    Array *places = array_whole(arguments[1]), *values = places == NULL ? NULL : array_from_as(arguments[2], F64);
-    PyObject *found = NULL;
-    if (values != NULL && values->count != places->count) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
-    } else if (values != NULL) {
-        const int64_t *at = (const int64_t *)(const void *)places->data;
-        const double *from = (const double *)(const void *)values->data;
-        double *to = (double *)(void *)array->data;
-        Py_ssize_t i = 0;
-        for (; i < places->count; i++) {
-            const int64_t place = at[i];
-            if (place < 0 || place >= array->count) {
-                break;
-            }
-            to[place] = to[place] != to[place] || to[place] > from[i] ? to[place] : from[i];
-        }
-        found = i == places->count ? Py_NewRef(Py_None) : PyErr_Format(PyExc_IndexError, "a place is not in the array");
-    }
-    drop(places);
-    drop(values);
-    return found;
-}
-
-/* An array that is in double precision, and no other: what is found in it stays in its kind. */
-static Array *doubles(PyObject *object) {
-    Array *array = array_from(object);
-    if (array != NULL && array->kind != F64) {
-        Py_CLEAR(array);
-        PyErr_SetString(PyExc_TypeError, "an array in double precision is needed");
-    }
-    return array;
-}
-
-FAST(array_maximum_reduceat) {
-    (void)module;
-    Array *values = takes(given, 2, 2, names, "") ? doubles(arguments[0]) : NULL;
-    Array *starts = values == NULL ? NULL : array_whole(arguments[1]);
-    Array *found = starts == NULL ? NULL : array_new(F64, starts->count);
-    if (found != NULL) {
-        const double *each = (const double *)(const void *)values->data;
-        const int64_t *start = (const int64_t *)(const void *)starts->data;
-        for (Py_ssize_t run = 0; run < starts->count; run++) {
-            int64_t last = run + 1 < starts->count ? start[run + 1] : values->count;
-            if (start[run] < 0 || start[run] >= values->count || last > values->count) {
-                PyErr_SetString(PyExc_IndexError, "a run does not begin in the array");
-                Py_CLEAR(found);
-                break;
-            }
-            double best = each[start[run]];
-            for (int64_t i = start[run] + 1; i < last; i++) {
-                best = best != best || best > each[i] ? best : each[i];
-            }
-            ((double *)(void *)found->data)[run] = best;
-        }
-    }
-    drop(values);
-    drop(starts);
-    return (PyObject *)found;
-}
-
-FAST(array_minimum_accumulate) {
-    (void)module;
-    Array *values = takes(given, 1, 1, names, "") ? doubles(arguments[0]) : NULL, *found = values == NULL ? NULL : array_new(F64, values->count);
-    if (found != NULL) {
-        const double *each = (const double *)(const void *)values->data;
-        double *to = (double *)(void *)found->data;
-        for (Py_ssize_t i = 0; i < found->count; i++) {
-            to[i] = i && (to[i - 1] != to[i - 1] || to[i - 1] < each[i]) ? to[i - 1] : each[i];
-        }
-    }
-    drop(values);
-    return (PyObject *)found;
-}
-
 FAST(array_where) {
     (void)module;
     if (!takes(given, 3, 3, names, "")) {
@@ -669,7 +538,7 @@ FAST(array_where) {
         pair.one_left |= pair.left->count == 1;
         pair.one_right |= pair.right->count == 1;
         if ((!pair.one_left && pair.left->count != mask->count) || (!pair.one_right && pair.right->count != mask->count)) {
-            PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+            fail("the arrays are not of one length");
         } else {
             found = array_new(pair.kind, mask->count);
         }
@@ -754,38 +623,8 @@ FAST(array_count_nonzero) {
 #define SAME(TYPE) TYPE
 #define MASK(TYPE) uint8_t
 
-ON_REALS(array_sqrt, 4, array->kind, SAME, sqrt(a), sqrtf(a))
+ON_REALS(array_absolute, 16, array->kind, SAME, fabs(a), fabsf(a))
 ON_REALS(array_trunc, 16, array->kind, SAME, trunc(a), truncf(a))
 ON_REALS(array_rint, 4, array->kind, SAME, rint(a), rintf(a))
 ON_REALS(array_isfinite, 0, BOOL, MASK, isfinite(a) != 0, isfinite(a) != 0)
 
-FAST(array_absolute) {
-    (void)module;
-    Array *array = first_of(arguments, given, names), *found = array == NULL ? NULL : array_new(array->kind, array->count);
-    if (found != NULL) {
-#define UNSIGNED_COPY(NAME, TYPE) case NAME: EACH(TYPE, TYPE, a) break;
-        switch (array->kind) {
-            UNSIGNED_COPY(BOOL, uint8_t)
-            UNSIGNED_COPY(U8, uint8_t)
-            UNSIGNED_COPY(U16, uint16_t)
-            UNSIGNED_COPY(U32, uint32_t)
-            UNSIGNED_COPY(U64, uint64_t)
-        case I8:
-            EACH(int8_t, int8_t, a < 0 ? -a : a)
-            break;
-        case I32:
-            EACH(int32_t, int32_t, a < 0 ? (uint32_t)0 - (uint32_t)a : (uint32_t)a)
-            break;
-        case I64:
-            EACH(int64_t, int64_t, a < 0 ? (uint64_t)0 - (uint64_t)a : (uint64_t)a)
-            break;
-        case F32:
-            EACH(float, float, fabsf(a))
-            break;
-        default:
-            EACH(double, double, fabs(a))
-        }
-    }
-    drop(array);
-    return (PyObject *)found;
-}

@@ -132,19 +132,6 @@ FAST(array_argsort) {
     return (PyObject *)found;
 }
 
-FAST(array_sort) {
-    (void)module;
-    Array *array = only_array(arguments, given, names, " kind ");
-    Keyed *items = array == NULL ? NULL : ordered(array);
-    Array *found = items == NULL ? NULL : numbers_at(array, items, array->count);
-    free(items);
-    drop(array);
-    return (PyObject *)found;
-}
-
-/* As if all were sorted, which is one of the orders that it may have. */
-FAST(array_partition) { return takes(given, 2, 2, names, "") ? array_sort(module, arguments, 1, NULL) : NULL; }
-
 FAST(array_lexsort) {
     (void)module;
     PyObject *keys = takes(given, 1, 1, names, "") ? PySequence_List(arguments[0]) : NULL;
@@ -164,7 +151,7 @@ FAST(array_lexsort) {
         Array *next = array_from(PyList_GetItem(keys, level));
         if (next == NULL || next->count != count) {
             if (next != NULL) {
-                PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+                fail("the arrays are not of one length");
             }
             drop(next);
             free(border);
@@ -231,8 +218,7 @@ FAST(array_unique) {
     many->count = distinct;
     Array *numbers = numbers_at(array, items, distinct), *places = with_index ? places_of(items, distinct) : NULL;
     if (numbers == NULL || (with_index && places == NULL)) {
-        drop(numbers);
-        drop(places);
+        DROP(numbers, places);
         goto done;
     }
     if (!with_index && !with_counts) {
@@ -244,8 +230,7 @@ FAST(array_unique) {
     }
 done:
     free(items);
-    drop(array);
-    drop(many);
+    DROP(array, many);
     return found;
 }
 
@@ -260,8 +245,7 @@ FAST(array_isin) {
         PyErr_SetString(PyExc_TypeError, "these kinds of numbers do not go together");
     }
     Array *array = kind < 0 ? NULL : array_cast(left, (Kind)kind), *among = array == NULL ? NULL : array_cast(right, (Kind)kind);
-    drop(left);
-    drop(right);
+    DROP(left, right);
     Keyed *items = among == NULL ? NULL : ordered(among);
     Array *found = items == NULL ? NULL : array_new(BOOL, array->count);
     for (Py_ssize_t i = 0; found != NULL && i < array->count; i++) {
@@ -279,8 +263,7 @@ FAST(array_isin) {
         found->data[i] = low < among->count && items[low].key == wanted && !(is_real(kind) && wanted == UINT64_MAX);
     }
     free(items);
-    drop(array);
-    drop(among);
+    DROP(array, among);
     return (PyObject *)found;
 }
 
@@ -340,8 +323,7 @@ PyObject *method_searchsorted(PyObject *self, PyObject *const *arguments, Py_ssi
     for (Py_ssize_t i = 0; found != NULL && i < asked->count; i++) {
         ((int64_t *)(void *)found->data)[i] = place_in(wider, key_at(asked, i), right);
     }
-    drop(asked);
-    drop(wider);
+    DROP(asked, wider);
     if (one && found != NULL) {
         PyObject *place = item_at(found, 0);
         Py_DECREF(found);
@@ -372,13 +354,13 @@ FAST(array_bincount) {
         goto done;
     }
     if (weights != NULL && weights->count != owners->count) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         goto done;
     }
     const int64_t *owner = (const int64_t *)(const void *)owners->data;
     for (Py_ssize_t i = 0; i < owners->count; i++) {
         if (owner[i] < 0 || owner[i] >= PY_SSIZE_T_MAX / 32) {
-            PyErr_SetString(PyExc_ValueError, "an owner is not there");
+            fail("an owner is not there");
             goto done;
         }
         total = owner[i] >= total ? (Py_ssize_t)owner[i] + 1 : total;
@@ -393,8 +375,7 @@ FAST(array_bincount) {
         }
     }
 done:
-    drop(owners);
-    drop(weights);
+    DROP(owners, weights);
     return (PyObject *)found;
 }
 
@@ -416,7 +397,7 @@ FAST(array_repeat) {
     }
     one = one || counts->count == 1;
     if (!one && counts->count != array->count) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         goto done;
     }
     const int64_t *often = (const int64_t *)(const void *)counts->data;
@@ -424,7 +405,7 @@ FAST(array_repeat) {
     for (Py_ssize_t i = 0; i < array->count; i++) {
         int64_t times = often[one ? 0 : i];
         if (times < 0 || times > PY_SSIZE_T_MAX / 32 - total) {
-            PyErr_SetString(PyExc_ValueError, "nothing can be repeated that often");
+            fail("nothing can be repeated that often");
             goto done;
         }
         total += (Py_ssize_t)times;
@@ -438,8 +419,7 @@ FAST(array_repeat) {
         }
     }
 done:
-    drop(array);
-    drop(counts);
+    DROP(array, counts);
     return (PyObject *)found;
 }
 
@@ -466,8 +446,7 @@ FAST(array_cumsum) {
     } else if (found != NULL) {
         SUMS_SO_FAR(uint64_t);
     }
-    drop(first);
-    drop(array);
+    DROP(first, array);
     return (PyObject *)found;
 }
 
@@ -510,10 +489,7 @@ FAST(array_diff) {
             }
         }
     }
-    drop(first);
-    drop(before);
-    drop(array);
-    drop(start);
+    DROP(first, before, array, start);
     return (PyObject *)found;
 }
 
@@ -537,7 +513,7 @@ FAST(array_concatenate) {
     }
     if (count == 0) {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ValueError, "there are no arrays to put together");
+            fail("there are no arrays to put together");
         }
         goto done;
     }

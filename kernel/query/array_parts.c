@@ -171,8 +171,7 @@ int array_put_values(
     if (many && values->count != count) {
         many = 0;
         if (values->count != 1) {
-            PyErr_SetString(PyExc_ValueError, "there are not as many values as places");
-            return -1;
+            return fail("there are not as many values as places");
         }
     }
     switch (kind_size[array->kind]) {
@@ -190,8 +189,7 @@ int array_put(PyObject *self, PyObject *key, PyObject *value) {
     Array *array = as_array(self);
     Py_ssize_t place;
     if (array->fixed || value == NULL) {
-        PyErr_SetString(PyExc_ValueError, "the array must not be written to");
-        return -1;
+        return fail("the array must not be written to");
     }
     int one = one_place(array, key, &place), many, failed = -1;
     if (one) {

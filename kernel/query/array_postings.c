@@ -56,8 +56,7 @@ FAST(array_postings) {
     memcpy(counts->data, (const char *)view.buf + rows * width, (size_t)rows);
     found = PyTuple_Pack(2, (PyObject *)owners, (PyObject *)counts);
 done:
-    drop(owners);
-    drop(counts);
+    DROP(owners, counts);
     PyBuffer_Release(&view);
     return found;
 }

@@ -12,11 +12,6 @@ typedef struct {
     double weight, second;
 } Part;
 
-static int refuse(const char *what) {
-    PyErr_SetString(PyExc_ValueError, what);
-    return -1;
-}
-
 static void part_free(Part *part) {
     drop(part->owners);
     drop(part->counts);
@@ -32,7 +27,7 @@ static int part_read(Part *part, PyObject *given, Py_ssize_t total) {
     PyObject *owners, *counts;
     memset(part, 0, sizeof *part);
     if (!PyTuple_Check(given)) {
-        return refuse("a part is a tuple");
+        return fail("a part is a tuple");
     }
     if (!PyArg_ParseTuple(given, "OOd|d", &owners, &counts, &part->weight, &part->second)) {
         return -1;
@@ -49,14 +44,14 @@ static int part_read(Part *part, PyObject *given, Py_ssize_t total) {
     }
     if (!sound) {
         part_free(part);
-        return refuse("an owner is not there");
+        return fail("an owner is not there");
     }
     return 0;
 }
 
 /* All parts of a list, each of which has counts if `counted`: how many, or -1 with an exception. */
 static Py_ssize_t parts_read(PyObject *list, Py_ssize_t total, int counted, Part **parts) {
-    Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : refuse("parts are a list");
+    Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : fail("parts are a list");
     *parts = count < 0 ? NULL : calloc((size_t)count + 1, sizeof **parts);
     if (*parts == NULL) {
         if (count >= 0) {
@@ -69,7 +64,7 @@ static Py_ssize_t parts_read(PyObject *list, Py_ssize_t total, int counted, Part
         int failed = part_read(&(*parts)[i], item, total);
         Py_DECREF(item);
         if (!failed && counted && (*parts)[i].counts == NULL) {
-            failed = refuse("a part has no counts");
+            failed = fail("a part has no counts");
         }
         if (failed) {
             return -1;
@@ -134,10 +129,7 @@ PyObject *kernel_explained(PyObject *module, PyObject *arguments) {
 done:
     parts_free(words);
     parts_free(stems);
-    drop(sizes);
-    drop(share);
-    drop(all);
-    drop(whole);
+    DROP(sizes, share, all, whole);
     return found;
 }
 
@@ -150,7 +142,7 @@ typedef struct {
 /* Tables in a list, each a tuple (rows, width, where in them file and number of parts are, first file): how many definitions they
    have together, or -1 with an exception. */
 static Py_ssize_t tables_read(PyObject *list, Table **tables) {
-    Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : refuse("tables are a list"), total = 0;
+    Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : fail("tables are a list"), total = 0;
     *tables = count < 0 ? NULL : calloc((size_t)count + 1, sizeof **tables);
     if (*tables == NULL) {
         if (count >= 0) {
@@ -162,7 +154,7 @@ static Py_ssize_t tables_read(PyObject *list, Table **tables) {
         Table *table = &(*tables)[i];
         PyObject *item = Py_NewRef(PyList_GetItem(list, i));
         int failed = !PyTuple_Check(item)
-                         ? refuse("a table is a tuple")
+                         ? fail("a table is a tuple")
                          : !PyArg_ParseTuple(item, "y*nnnn", &table->rows, &table->width, &table->file_at, &table->parts_at,
                                              &table->first_file);
         Py_DECREF(item);
@@ -172,10 +164,10 @@ static Py_ssize_t tables_read(PyObject *list, Table **tables) {
         }
         if (table->width < 4 || table->file_at < 0 || table->file_at > table->width - 4 || table->parts_at < 0 ||
             table->parts_at > table->width - 2) {
-            return refuse("a row is not so wide");
+            return fail("a row is not so wide");
         }
         if (table->first_file < 0 || table->first_file > PY_SSIZE_T_MAX - (Py_ssize_t)UINT32_MAX) { /* a row's number is added */
-            return refuse("there is no such first file");
+            return fail("there is no such first file");
         }
         table->count = table->rows.len / table->width;
         total += table->count;
@@ -220,7 +212,7 @@ PyObject *kernel_covered(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (files < 0 || !(total > 0) || words / 2 < definitions) {
-        refuse("the arrays do not fit");
+        fail("the arrays do not fit");
         goto done;
     }
     count = parts_read(given[0], definitions, 1, &parts);
@@ -253,7 +245,7 @@ PyObject *kernel_covered(PyObject *module, PyObject *arguments) {
     if (!sound) {
         drop(found);
         found = NULL;
-        refuse("a file is not there");
+        fail("a file is not there");
     }
 done:
     parts_free(parts);
@@ -274,13 +266,13 @@ PyObject *kernel_foldered(PyObject *module, PyObject *arguments) {
     Array *found = files < 0 ? NULL : array_zeros(F64, files), *here = found == NULL ? NULL : array_zeros(F64, files);
     int failed = here == NULL;
     if (files < 0) {
-        refuse("there are no such files");
+        fail("there are no such files");
     }
     for (Py_ssize_t group = 0; !failed && group < PyList_Size(groups); group++) {
         PyObject *given = Py_NewRef(PyList_GetItem(groups, group)), *list;
         double weight;
         Part *parts = NULL;
-        failed = PyTuple_Check(given) ? !PyArg_ParseTuple(given, "dO", &weight, &list) : refuse("a word is a tuple");
+        failed = PyTuple_Check(given) ? !PyArg_ParseTuple(given, "dO", &weight, &list) : fail("a word is a tuple");
         Py_ssize_t count = failed ? -1 : parts_read(list, files, 0, &parts);
         failed = count < 0;
         count = failed ? 0 : count;

@@ -9,11 +9,6 @@
 #define NUMBERS(array) ((const int64_t *)(const void *)(array)->data)
 #define REALS(array) ((const double *)(const void *)(array)->data)
 
-static PyObject *refuse(const char *what) {
-    PyErr_SetString(PyExc_ValueError, what);
-    return NULL;
-}
-
 /* The mean of the largest numbers of one run, added up from the largest on, and where the first of the largest is. */
 static double mean_of_largest(const double *values, int64_t count, int most, int64_t *place) {
     double largest[8];
@@ -54,26 +49,23 @@ PyObject *kernel_nearest(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (most < 1 || most > 8) {
-        refuse("so many are not looked at");
+        fail("so many are not looked at");
         goto done;
     }
     int64_t start = 0;
     for (Py_ssize_t run = 0; run < counts->count; run++) {
         int64_t count = NUMBERS(counts)[run], place;
         if (count < 1 || count > values->count - start) {
-            refuse("a run is not there");
+            fail("a run is not there");
             goto done;
         }
         ((double *)(void *)means->data)[run] = mean_of_largest(REALS(values) + start, count, most, &place);
         ((int64_t *)(void *)places->data)[run] = start + place;
         start += count;
     }
-    found = start == values->count ? PyTuple_Pack(2, (PyObject *)means, (PyObject *)places) : refuse("a number is in no run");
+    found = start == values->count ? PyTuple_Pack(2, (PyObject *)means, (PyObject *)places) : fail_null("a number is in no run");
 done:
-    drop(values);
-    drop(counts);
-    drop(means);
-    drop(places);
+    DROP(values, counts, means, places);
     return found;
 }
 
@@ -131,8 +123,7 @@ PyObject *kernel_standings(PyObject *module, PyObject *arguments) {
     }
 done:
     free(counted);
-    drop(scores);
-    drop(values);
+    DROP(scores, values);
     return found;
 }
 
@@ -153,7 +144,7 @@ PyObject *kernel_innermost(PyObject *module, PyObject *arguments) {
     PyObject *found = NULL;
     if (width < 1 || start_at < 0 || start_at > width - 4 || end_at < 0 || end_at > width - 4 || kind_at < 0 || kind_at >= width ||
         first < 0 || count < 0 || first > rows.len / width || count > rows.len / width - first) {
-        refuse("the rows are not there");
+        fail("the rows are not there");
         goto done;
     }
     long long smallest = 0;
@@ -170,8 +161,7 @@ PyObject *kernel_innermost(PyObject *module, PyObject *arguments) {
     }
     found = PyLong_FromLongLong(place);
 done:
-    PyBuffer_Release(&rows);
-    PyBuffer_Release(&kinds);
+    RELEASE(&rows, &kinds);
     return found;
 }
 
@@ -249,7 +239,7 @@ static int next_terms(Wanted *wanted, PyObject *each, PyObject *kept) {
         }
         int failed = data == NULL || size == 0 || PyList_Append(kept, term) < 0;
         if (failed && !PyErr_Occurred()) {
-            refuse("a term is no text");
+            fail("a term is no text");
         }
         Py_DECREF(term);
         if (failed) {
@@ -301,7 +291,7 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
         others += plain[i] == '\n';
     }
     if (count != others) {
-        return refuse("the lines are not the same");
+        return fail_null("the lines are not the same");
     }
     uint32_t *lines = calloc(count, sizeof *lines);
     PyObject *each = PyObject_GetIter(terms), *kept = PyList_New(0);
@@ -325,37 +315,6 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
     return found;
 }
 
-/* First numbers and how many follow on each: all of them, one after the other. */
-PyObject *kernel_runs(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *given[2];
-    if (!PyArg_ParseTuple(arguments, "OO", &given[0], &given[1])) {
-        return NULL;
-    }
-    Array *first = array_from_as(given[0], I64), *counts = first == NULL ? NULL : array_from_as(given[1], I64);
-    Array *found = NULL;
-    int64_t total = 0;
-    for (Py_ssize_t i = 0; counts != NULL && total >= 0 && i < counts->count; i++) {
-        int64_t count = NUMBERS(counts)[i];
-        total = count < 0 || count > PY_SSIZE_T_MAX / 8 - total ? -1 : total + count;
-    }
-    if (counts != NULL && (total < 0 || first->count != counts->count)) {
-        refuse("there are no such runs");
-    } else if (counts != NULL) {
-        found = array_new(I64, (Py_ssize_t)total);
-    }
-    int64_t *next = found == NULL ? NULL : (int64_t *)(void *)found->data;
-    for (Py_ssize_t i = 0; next != NULL && i < counts->count; i++) {
-        uint64_t number = (uint64_t)NUMBERS(first)[i];  /* wraps around, as numpy's do */
-        for (int64_t left = NUMBERS(counts)[i]; left > 0; left--) {
-            *next++ = (int64_t)number++;
-        }
-    }
-    drop(first);
-    drop(counts);
-    return (PyObject *)found;
-}
-
 /* Where parts begin and end, how large a block is, how large all of it, a mark per block that was checked or None: the blocks of the
    parts that were not, in order; None where a part is not there. */
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
@@ -374,12 +333,12 @@ PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (size < 1 || length < 0 || starts->count != ends->count) {
-        refuse("there are no such blocks");
+        fail("there are no such blocks");
         goto done;
     }
     int64_t blocks = length / size + (length % size != 0);
     if (marks && checked.len != blocks) {
-        refuse("there is not a mark for each block");
+        fail("there is not a mark for each block");
         goto done;
     }
     wanted = calloc((size_t)blocks + 1, 1);
@@ -403,12 +362,8 @@ PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
         }
     }
     for (int64_t block = 0; found != NULL && block < blocks; block++) {
-        if (wanted[block] && (!marks || !((const char *)checked.buf)[block])) {
-            PyObject *number = PyLong_FromLongLong(block);
-            if (number == NULL || PyList_Append(found, number) < 0) {
-                Py_CLEAR(found);
-            }
-            Py_XDECREF(number);
+        if (wanted[block] && (!marks || !((const char *)checked.buf)[block]) && append_size(found, (size_t)block) < 0) {
+            Py_CLEAR(found);
         }
     }
 done:
@@ -416,7 +371,6 @@ done:
         PyBuffer_Release(&checked);
     }
     free(wanted);
-    drop(starts);
-    drop(ends);
+    DROP(starts, ends);
     return found;
 }

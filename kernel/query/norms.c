@@ -38,8 +38,7 @@ static uint64_t field_at(const char *at, int size) {
 }
 
 static void release(Lengths *lengths) {
-    PyBuffer_Release(&lengths->units);
-    PyBuffer_Release(&lengths->files);
+    RELEASE(&lengths->units, &lengths->files);
     if (lengths->has_live) {
         PyBuffer_Release(&lengths->live);
     }
@@ -53,8 +52,7 @@ static int fits(Py_ssize_t place, int size, Py_ssize_t width) {
 static int read_fields(Lengths *lengths, PyObject *given) {
     lengths->several = PyTuple_Size(given);
     if (lengths->several > MOST_FIELDS) {
-        PyErr_SetString(PyExc_ValueError, "there are too many fields");
-        return -1;
+        return fail("there are too many fields");
     }
     for (Py_ssize_t i = 0; i < lengths->several; i++) {
         Field *field = &lengths->fields[i];
@@ -67,8 +65,7 @@ static int read_fields(Lengths *lengths, PyObject *given) {
             return -1;
         }
         if (!fits(field->place, field->size, field->of_file ? lengths->file_width : lengths->unit_width)) {
-            PyErr_SetString(PyExc_ValueError, "a row has no such field");
-            return -1;
+            return fail("a row has no such field");
         }
     }
     return 0;
@@ -78,14 +75,12 @@ static int read_fields(Lengths *lengths, PyObject *given) {
 static int check(Lengths *lengths, PyObject *fields) {
     if (lengths->unit_width <= 0 || lengths->file_width <= 0 || lengths->units.len % lengths->unit_width != 0 ||
         lengths->files.len % lengths->file_width != 0 || !fits(lengths->file_place, 4, lengths->unit_width)) {
-        PyErr_SetString(PyExc_ValueError, "the buffers have no such rows");
-        return -1;
+        return fail("the buffers have no such rows");
     }
     lengths->count = lengths->units.len / lengths->unit_width;
     lengths->file_count = lengths->files.len / lengths->file_width;
     if (lengths->has_live && lengths->live.len != lengths->file_count) {
-        PyErr_SetString(PyExc_ValueError, "there are not as many marks as files");
-        return -1;
+        return fail("there are not as many marks as files");
     }
     return read_fields(lengths, fields);
 }
@@ -208,7 +203,7 @@ PyObject *kernel_lengths(PyObject *module, PyObject *arguments) {
     Py_ssize_t space = items_of(&room, sizeof(double), "lengths");
     if (space < 0 || first < 0 || first > space || lengths.count > space - first) {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ValueError, "there is no room for so many");
+            fail("there is no room for so many");
         }
         goto done;
     }

@@ -112,7 +112,7 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (best.len != first.len || counts.len != first.len || sums.len != first.len || allowed.len != files) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         goto done;
     }
     desk = malloc(4 * ((size_t)most + 1) * sizeof *desk);
@@ -135,19 +135,13 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
     failed = all.failed;
     Py_END_ALLOW_THREADS
     if (failed) {
-        PyErr_SetString(PyExc_ValueError, "a file's units are not there");
+        fail("a file's units are not there");
         goto done;
     }
     found = Py_NewRef(Py_None);
 done:
     free(desk);
-    PyBuffer_Release(&scores);
-    PyBuffer_Release(&best);
-    PyBuffer_Release(&first);
-    PyBuffer_Release(&counts);
-    PyBuffer_Release(&allowed);
-    PyBuffer_Release(&divisors);
-    PyBuffer_Release(&sums);
+    RELEASE(&scores, &best, &first, &counts, &allowed, &divisors, &sums);
     return found;
 }
 
@@ -198,7 +192,7 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (counts->count != first->count) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         goto done;
     }
     values = array_new(F64, first->count);
@@ -221,16 +215,11 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
     }
     Py_END_ALLOW_THREADS
     if (all.failed) {
-        PyErr_SetString(PyExc_ValueError, "a file's units are not there");
+        fail("a file's units are not there");
         goto done;
     }
     found = PyTuple_Pack(3, (PyObject *)values, (PyObject *)units, (PyObject *)scored);
 done:
-    drop(scores);
-    drop(first);
-    drop(counts);
-    drop(values);
-    drop(units);
-    drop(scored);
+    DROP(scores, first, counts, values, units, scored);
     return found;
 }

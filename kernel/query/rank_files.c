@@ -11,41 +11,10 @@
 
 static int fits(const Array *array, Py_ssize_t files) {
     if (array->count != files) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         return 0;
     }
     return 1;
-}
-
-/* Tuples (a name, a weight, a value per file), how many files: the sum of each file's values, each times its weight. */
-PyObject *kernel_weighed(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *evidence;
-    Py_ssize_t files;
-    if (!PyArg_ParseTuple(arguments, "O!n", &PyList_Type, &evidence, &files)) {
-        return NULL;
-    }
-    Array *sums = array_zeros(F64, files < 0 ? 0 : files);
-    for (Py_ssize_t i = 0; sums != NULL && i < PyList_Size(evidence); i++) {
-        PyObject *item = Py_NewRef(PyList_GetItem(evidence, i)), *name, *given;
-        double weight;
-        Array *values = NULL;
-        if (!PyTuple_Check(item)) {
-            PyErr_SetString(PyExc_TypeError, "evidence is a tuple");
-        } else if (PyArg_ParseTuple(item, "OdO", &name, &weight, &given)) {
-            values = array_from_as(given, F64);
-        }
-        if (values != NULL && fits(values, sums->count)) {
-            for (Py_ssize_t file = 0; file < files; file++) {
-                REALS(sums)[file] += weight * REALS(values)[file];
-            }
-        } else {
-            Py_CLEAR(sums);
-        }
-        drop(values);
-        Py_DECREF(item);
-    }
-    return (PyObject *)sums;
 }
 
 /* Arrays of one length, of given kinds: 0, or -1 with an exception. */
@@ -146,8 +115,7 @@ done:
     arrays_drop(arrays, 4);
     free(found_ones.heap);
     free(near_ones.heap);
-    drop(gained);
-    drop(pool);
+    DROP(gained, pool);
     return found;
 }
 
@@ -172,7 +140,7 @@ PyObject *kernel_gained(PyObject *module, PyObject *arguments) {
         sound &= (uint64_t)NUMBERS(pool[0])[i] < (uint64_t)files;
     }
     if (!sound) {
-        PyErr_SetString(PyExc_ValueError, "a file is not there");
+        fail("a file is not there");
         goto done;
     }
     found = array_new(F64, files);
@@ -201,34 +169,4 @@ done:
     arrays_drop(arrays, 3);
     arrays_drop(pool, 2);
     return (PyObject *)found;
-}
-
-/* The sum of each file's evidence, what it is multiplied by, whether the file may answer, how many units it has: what is left of the
-   sums, and the files that are left with something. */
-PyObject *kernel_remaining(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *given[4], *found = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOOO", &given[0], &given[1], &given[2], &given[3])) {
-        return NULL;
-    }
-    static const Kind kinds[] = {F64, F64, BOOL, I64};
-    Array *arrays[4] = {NULL}, *left = NULL, *files = NULL;
-    if (arrays_read(given, kinds, 4, arrays) < 0 || (left = array_new(F64, arrays[0]->count)) == NULL ||
-        (files = array_new(I64, arrays[0]->count)) == NULL) {
-        goto done;
-    }
-    Py_ssize_t count = 0;
-    for (Py_ssize_t file = 0; file < left->count; file++) {
-        double sum = MARKS(arrays[2])[file] ? REALS(arrays[0])[file] * REALS(arrays[1])[file] : 0;
-        REALS(left)[file] = sum;
-        NUMBERS(files)[count] = file;
-        count += sum > 0 && NUMBERS(arrays[3])[file] > 0;
-    }
-    files->count = count;
-    found = PyTuple_Pack(2, (PyObject *)left, (PyObject *)files);
-done:
-    arrays_drop(arrays, 4);
-    drop(left);
-    drop(files);
-    return found;
 }

@@ -30,8 +30,7 @@ static int open_list(Part *part, PyObject *given, size_t total) {
     part->opened = 1;
     Py_ssize_t size = part->held[0].len;
     if (first < 0 || limit < 0 || (size_t)first > total || (size_t)limit > total - (size_t)first) {
-        PyErr_SetString(PyExc_ValueError, "there are not so many owners");
-        return -1;
+        return fail("there are not so many owners");
     }
     if (rows <= 0 || rows > size || size % rows || (uint64_t)rows > UINT32_MAX || /* so that no sum of steps wraps around */
         (size / rows != 2 && size / rows != 3 && size / rows != 5)) {
@@ -62,7 +61,7 @@ static int open_arrays(Part *part, PyObject *given) {
         part->amounts = part->held[1].buf;
     } else {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ValueError, "not every owner has an amount");
+            fail("not every owner has an amount");
         }
         return -1;
     }
@@ -256,7 +255,7 @@ PyObject *kernel_tally(PyObject *module, PyObject *arguments) {
         return PyErr_NoMemory();
     }
     if (total < 0) {
-        PyErr_SetString(PyExc_ValueError, "there are not so many owners");
+        fail("there are not so many owners");
         goto done;
     }
     for (Py_ssize_t i = 0; i < count && broken < 0; i++) {
@@ -291,7 +290,7 @@ PyObject *kernel_tally(PyObject *module, PyObject *arguments) {
         }
         Py_END_ALLOW_THREADS
         if (ordered < 0) {
-            PyErr_SetString(PyExc_ValueError, "an owner is not there");
+            fail("an owner is not there");
             goto done;
         }
         if (many == PY_SSIZE_T_MIN) {
@@ -344,7 +343,7 @@ PyObject *kernel_bm25(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (tf.len != units.len || norm.len != scores.len) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         goto done;
     }
     gains = PyByteArray_FromStringAndSize(NULL, tf.len);
@@ -355,14 +354,11 @@ PyObject *kernel_bm25(PyObject *module, PyObject *arguments) {
         failed = add_gains(units.buf, tf.buf, (size_t)count, norm.buf, times, scores.buf, (size_t)total, room);
         Py_END_ALLOW_THREADS
         if (failed) {
-            PyErr_SetString(PyExc_ValueError, "a unit is not there");
+            fail("a unit is not there");
             Py_CLEAR(gains);
         }
     }
 done:
-    PyBuffer_Release(&units);
-    PyBuffer_Release(&tf);
-    PyBuffer_Release(&norm);
-    PyBuffer_Release(&scores);
+    RELEASE(&units, &tf, &norm, &scores);
     return gains;
 }

@@ -67,7 +67,7 @@ PyObject *kernel_places(PyObject *module, PyObject *arguments) {
     int failed = count < 0;
     for (Py_ssize_t i = 0; !failed && i < count; i++) {
         if (terms.ends[i] > (size_t)text.len || (i && terms.ends[i] < terms.ends[i - 1])) {
-            PyErr_SetString(PyExc_ValueError, "terms do not end where they should");
+            fail("terms do not end where they should");
             failed = 1;
         }
     }
@@ -81,8 +81,7 @@ PyObject *kernel_places(PyObject *module, PyObject *arguments) {
             memcpy(places + i * (Py_ssize_t)sizeof place, &place, sizeof place);
         }
     }
-    PyBuffer_Release(&text);
-    PyBuffer_Release(&ends);
+    RELEASE(&text, &ends);
     return found;
 }
 
@@ -115,9 +114,7 @@ PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments) {
             high = middle;
         }
     }
-    PyBuffer_Release(&text);
-    PyBuffer_Release(&ends);
-    PyBuffer_Release(&key);
+    RELEASE(&text, &ends, &key);
     return count < 0 ? NULL : PyLong_FromSize_t(low);
 }
 
@@ -144,8 +141,7 @@ PyObject *kernel_texts(PyObject *module, PyObject *arguments) {
             Py_CLEAR(found);
         }
     }
-    PyBuffer_Release(&text);
-    PyBuffer_Release(&ends);
+    RELEASE(&text, &ends);
     return found;
 }
 

@@ -168,7 +168,7 @@ PyObject *kernel_terms_with(PyObject *module, PyObject *arguments) {
         goto released;
     }
     if (piece.len < 1) {
-        PyErr_SetString(PyExc_ValueError, "there is nothing to look for");
+        fail("there is nothing to look for");
         goto done;
     }
     const Piece wanted = piece_of(piece.buf, piece.len);
@@ -205,8 +205,7 @@ PyObject *kernel_terms_with(PyObject *module, PyObject *arguments) {
 done:
     PyBuffer_Release(&ends.view);
 released:
-    PyBuffer_Release(&terms);
-    PyBuffer_Release(&piece);
+    RELEASE(&terms, &piece);
     return found;
 }
 
@@ -229,7 +228,7 @@ PyObject *kernel_spans(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (lists[0].count != lists[1].count || lists[0].count != lists[2].count) {
-        PyErr_SetString(PyExc_ValueError, "the lists are not of one length");
+        fail("the lists are not of one length");
         goto done;
     }
     starts = array_new(I64, wanted->count);
@@ -242,7 +241,7 @@ PyObject *kernel_spans(PyObject *module, PyObject *arguments) {
     Py_ssize_t many = 0, place = 0;
     for (Py_ssize_t i = 0; i < wanted->count; i++) {
         if (terms[i] < 0 || (i && terms[i] <= terms[i - 1])) {
-            PyErr_SetString(PyExc_ValueError, "the terms do not ascend");
+            fail("the terms do not ascend");
             goto done;
         }
         place = ending_after(&lists[0], place, (Py_ssize_t)terms[i] - 1);
@@ -262,10 +261,7 @@ PyObject *kernel_spans(PyObject *module, PyObject *arguments) {
     starts->count = stops->count = rows->count = many;
     found = PyTuple_Pack(3, (PyObject *)starts, (PyObject *)stops, (PyObject *)rows);
 done:
-    drop(wanted);
-    drop(starts);
-    drop(stops);
-    drop(rows);
+    DROP(wanted, starts, stops, rows);
     while (opened > 0) {
         PyBuffer_Release(&lists[--opened].view);
     }
@@ -312,7 +308,7 @@ PyObject *kernel_mark(PyObject *module, PyObject *arguments) {
     }
     if (!is_array(target) || as_array(target)->kind != BOOL || as_array(target)->fixed || starts->count != stops->count ||
         starts->count != rows->count) {
-        PyErr_SetString(PyExc_ValueError, "the arrays do not go together");
+        fail("the arrays do not go together");
         goto done;
     }
     Array *mask = as_array(target);
@@ -327,9 +323,7 @@ PyObject *kernel_mark(PyObject *module, PyObject *arguments) {
     }
     found = PyBool_FromLong(whole);
 done:
-    drop(starts);
-    drop(stops);
-    drop(rows);
+    DROP(starts, stops, rows);
     PyBuffer_Release(&data);
     return found;
 }
@@ -371,7 +365,7 @@ PyObject *kernel_together(PyObject *module, PyObject *arguments) {
         }
         if (views[opened].len != holders->count) {
             opened++;
-            PyErr_SetString(PyExc_ValueError, "the masks are not of one length");
+            fail("the masks are not of one length");
             goto done;
         }
     }

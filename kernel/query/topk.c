@@ -28,15 +28,13 @@ int rivals_begin(Rivals *rivals, Py_ssize_t most) {
     rivals->most = most;
     rivals->heap = NULL;
     if (most < 1) {
-        PyErr_SetString(PyExc_ValueError, "at least one is asked for");
-        return -1;
+        return fail("at least one is asked for");
     }
     if ((size_t)most <= SIZE_MAX / sizeof *rivals->heap) {
         rivals->heap = malloc((size_t)most * sizeof *rivals->heap);
     }
     if (rivals->heap == NULL) {
-        PyErr_NoMemory();
-        return -1;
+        return no_memory();
     }
     return 0;
 }
@@ -72,7 +70,7 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
     }
     Py_ssize_t total = values->count;
     if (files->count != total || most < 1) {
-        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        fail("the arrays are not of one length");
         goto done;
     }
     if (rivals_begin(&rivals, most < total ? most : total ? total : 1) < 0) {
@@ -82,7 +80,7 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
         double value = ((const double *)(const void *)values->data)[place];
         int64_t file = ((const int64_t *)(const void *)files->data)[place];
         if (file < 0 || file >= ranks->count) {
-            PyErr_SetString(PyExc_ValueError, "a file is not there");
+            fail("a file is not there");
             goto done;
         }
         if (rivals_want(&rivals, value)) {
@@ -96,8 +94,6 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
     }
 done:
     free(rivals.heap);
-    drop(values);
-    drop(files);
-    drop(ranks);
+    DROP(values, files, ranks);
     return (PyObject *)found;
 }

@@ -86,7 +86,7 @@ PyObject *kernel_unpack(PyObject *module, PyObject *arguments) {
     }
     PyObject *data = NULL;
     if (size < 0) {
-        PyErr_SetString(PyExc_ValueError, "there is no such size");
+        fail("there is no such size");
     } else {
         data = PyBytes_FromStringAndSize(NULL, size);
     }

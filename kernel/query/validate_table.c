@@ -92,12 +92,10 @@ static int read_limit(PyObject *given, Py_ssize_t width, Limit *limit) {
     for (int i = 0; i < 2; i++) {
         int size = sizes[i];
         if (size != 1 && size != 2 && size != 4 && size != -4 && size != 8) {
-            PyErr_SetString(PyExc_ValueError, "there are no such numbers");
-            return -1;
+            return fail("there are no such numbers");
         }
         if (places[i] < 0 || places[i] > width - (size < 0 ? -size : size)) {
-            PyErr_SetString(PyExc_ValueError, "a row has no such place");
-            return -1;
+            return fail("a row has no such place");
         }
     }
     return 0;
@@ -115,7 +113,7 @@ PyObject *kernel_within(PyObject *module, PyObject *arguments) {
     Limit limits[MOST_LIMITS];
     Py_ssize_t several = PyTuple_Size(given);
     if (width <= 0 || rows.len % width != 0 || several > MOST_LIMITS) {
-        PyErr_SetString(PyExc_ValueError, "the buffer has no such rows");
+        fail("the buffer has no such rows");
         goto done;
     }
     for (Py_ssize_t i = 0; i < several; i++) {

@@ -153,11 +153,6 @@ static int small(const double *amounts, const int64_t *ends, size_t total) {
     return 1;
 }
 
-static PyObject *wrong(const char *what) {
-    PyErr_SetString(PyExc_ValueError, what);
-    return NULL;
-}
-
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments) {
     (void)module;
     Py_buffer ends, rows, amounts, data;
@@ -175,13 +170,13 @@ PyObject *kernel_row_sums(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (dims < 1 || dims > 1 << 16 || (bits != 8 && bits != 4)) {
-        wrong("no such rows");
+        fail("no such rows");
         goto done;
     }
     stored.width = bits == 8 ? (size_t)dims : ((size_t)dims + 1) / 2;
     stored.height = (size_t)data.len / stored.width;
     if ((size_t)data.len != stored.height * stored.width || amounts.len != rows.len || total > PY_SSIZE_T_MAX / 4 / dims) {
-        wrong("the rows do not fit");
+        fail("the rows do not fit");
         goto done;
     }
     found = PyByteArray_FromStringAndSize(NULL, total * dims * (Py_ssize_t)sizeof(float));
@@ -201,14 +196,11 @@ PyObject *kernel_row_sums(PyObject *module, PyObject *arguments) {
     Py_END_ALLOW_THREADS
     if (!sound) {
         Py_CLEAR(found);
-        wrong("a row is not there, or an amount is not small and whole");
+        fail("a row is not there, or an amount is not small and whole");
     }
 done:
     free(desk);
-    PyBuffer_Release(&ends);
-    PyBuffer_Release(&rows);
-    PyBuffer_Release(&amounts);
-    PyBuffer_Release(&data);
+    RELEASE(&ends, &rows, &amounts, &data);
     return found;
 }
 
@@ -233,7 +225,7 @@ PyObject *kernel_products(PyObject *module, PyObject *arguments) {
     }
     size_t height = dims ? (size_t)(rows.len / dims) : 0;
     if (dims == 0 || rows.len % dims || (size_t)count != (picked ? (size_t)asked : height)) {
-        wrong("the rows do not fit");
+        fail("the rows do not fit");
         goto done;
     }
     whole = malloc((size_t)dims * sizeof *whole);
@@ -255,7 +247,7 @@ PyObject *kernel_products(PyObject *module, PyObject *arguments) {
     free(whole);
     free(shorts);
     if (!sound) {
-        wrong("a row is not there, or a number is not small and whole");
+        fail("a row is not there, or a number is not small and whole");
         goto done;
     }
     found = Py_NewRef(Py_None);
@@ -263,8 +255,6 @@ done:
     if (picked) {
         PyBuffer_Release(&places);
     }
-    PyBuffer_Release(&rows);
-    PyBuffer_Release(&numbers);
-    PyBuffer_Release(&products);
+    RELEASE(&rows, &numbers, &products);
     return found;
 }

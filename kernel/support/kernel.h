@@ -11,7 +11,46 @@
 #include <string.h>
 
 /* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 17
+#define KERNEL_VERSION 18
+
+/* An object of a type that a spec of ours made, all zero, or NULL with an exception; and the end of its tp_dealloc. */
+void *object_new(PyTypeObject *type);
+void object_free(PyObject *object);
+
+/* Raise ValueError, or MemoryError, and return what the caller returns on failure. */
+static inline int fail(const char *reason) {
+    PyErr_SetString(PyExc_ValueError, reason);
+    return -1;
+}
+
+static inline void *fail_null(const char *reason) {
+    PyErr_SetString(PyExc_ValueError, reason);
+    return NULL;
+}
+
+static inline int no_memory(void) {
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* RELEASE(&a, &b, …) releases buffers; one that was never filled, all zero, is left alone. */
+void release_buffers(Py_buffer *const *views, size_t count);
+#define RELEASE(...) \
+    release_buffers((Py_buffer *const[]){__VA_ARGS__}, sizeof((Py_buffer *const[]){__VA_ARGS__}) / sizeof(Py_buffer *))
+
+/* Adds a whole number to a list: 0, or -1 with an exception; and a list of such numbers. */
+int append_size(PyObject *list, size_t number);
+PyObject *list_of_sizes(const size_t *numbers, size_t count);
+
+int is_ascii(const char *data, size_t size);
+
+/* The whole number that an attribute is, at most `most`: 0, or -1 with an exception. */
+int size_attribute(PyObject *object, PyObject *name, size_t most, size_t *value);
+
+/* A part of a text, in bytes. */
+typedef struct {
+    size_t start, end;
+} Range;
 
 /* Memory that grows. */
 typedef struct {
@@ -94,10 +133,8 @@ PyObject *kernel_texts(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_write_out(PyObject *module, PyObject *arguments);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
-PyObject *kernel_weighed(PyObject *module, PyObject *arguments);
 PyObject *kernel_contenders(PyObject *module, PyObject *arguments);
 PyObject *kernel_gained(PyObject *module, PyObject *arguments);
-PyObject *kernel_remaining(PyObject *module, PyObject *arguments);
 PyObject *kernel_explained(PyObject *module, PyObject *arguments);
 PyObject *kernel_covered(PyObject *module, PyObject *arguments);
 PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
@@ -106,7 +143,6 @@ PyObject *kernel_standings(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
 PyObject *kernel_largest(PyObject *module, PyObject *arguments);
-PyObject *kernel_runs(PyObject *module, PyObject *arguments);
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 

@@ -1,8 +1,62 @@
-/* Growing memory, and texts numbered in order of appearance. */
+/* Objects, errors, buffers, growing memory, and texts numbered in order of appearance. */
 
 #include "support/kernel.h"
 
 #include <stdlib.h>
+
+void *object_new(PyTypeObject *type) {
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    return allocate(type, 0);
+}
+
+void object_free(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+void release_buffers(Py_buffer *const *views, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        PyBuffer_Release(views[i]);
+    }
+}
+
+int append_size(PyObject *list, size_t number) {
+    PyObject *item = PyLong_FromSize_t(number);
+    int failed = item == NULL || PyList_Append(list, item) < 0;
+    Py_XDECREF(item);
+    return failed ? -1 : 0;
+}
+
+PyObject *list_of_sizes(const size_t *numbers, size_t count) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        if (append_size(list, numbers[i]) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+int is_ascii(const char *data, size_t size) {
+    unsigned char all = 0;
+    for (size_t i = 0; i < size; i++) {
+        all |= (unsigned char)data[i];
+    }
+    return all < 128;
+}
+
+int size_attribute(PyObject *object, PyObject *name, size_t most, size_t *value) {
+    PyObject *number = PyObject_GetAttr(object, name);
+    Py_ssize_t found = number == NULL ? -1 : PyLong_AsSsize_t(number);
+    Py_XDECREF(number);
+    if (found < 0 || (size_t)found > most) {
+        return PyErr_Occurred() ? -1 : fail("a place outside of the text");
+    }
+    *value = (size_t)found;
+    return 0;
+}
 
 int bytes_reserve(Bytes *bytes, size_t more) {
     if (more <= bytes->room - bytes->used) {

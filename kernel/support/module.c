@@ -83,16 +83,12 @@ static PyMethodDef functions[] = {
      "many have any."},
     {"standings", kernel_standings, METH_VARARGS,
      "Scores and values: for each value how many scores are above it, and how many equal it."},
-    {"weighed", kernel_weighed, METH_VARARGS,
-     "(name, weight, value per file) of each evidence, the number of files: each file's sum of values times weights."},
     {"contenders", kernel_contenders, METH_VARARGS,
      "Cosines of cards, other evidence, whether a file may answer, ranks by path; weight, offset, steepness, the cosine that stands for "
      "itself, how many of each side: what each file gains, and the files to compare; None: no file may answer."},
     {"gained", kernel_gained, METH_VARARGS,
      "Gains by cards, other evidence, whether a file may answer; files that were compared, how near their units are; weight, offset, "
      "steepness, the most that may be lost: what each file gains."},
-    {"remaining", kernel_remaining, METH_VARARGS,
-     "Sums, factors, whether a file may answer, numbers of units: what is left of the sums, and the files that have some of it."},
     {"explained", kernel_explained, METH_VARARGS,
      "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
      "the share of each that is explained, and 1 where all of it is."},
@@ -112,7 +108,6 @@ static PyMethodDef functions[] = {
      "-1: that is not so easy."},
     {"largest", kernel_largest, METH_VARARGS,
      "Values, the file of each, a rank per file, how many: the places of the largest, in order; of equals the first by rank."},
-    {"runs", kernel_runs, METH_VARARGS, "First numbers and how many follow on each: all of them, one after the other."},
     {"unchecked", kernel_unchecked, METH_VARARGS,
      "Where parts begin and end, sizes of a block and of all, a mark per block: the blocks without one; None: a part is not there."},
     {"extract", kernel_extract, METH_VARARGS,

@@ -14,7 +14,6 @@ from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, types
 from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.numbering import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot
@@ -170,10 +169,6 @@ def _collect_evidence(context: Context) -> list[Evidence]:
 
 
 def _sum_evidence(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
-    kernel = native()
-    if kernel is not None:
-        sums: NDArray[np.float64] = kernel.weighed(evidence, files)
-        return sums
     sums = np.zeros(files)
     for _, weight, values in evidence:
         sums += weight * values
@@ -184,12 +179,6 @@ def _apply_penalties(
     context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The sums times the noise factors, zero for files that may not answer; and the files that still have a score."""
-    kernel = native()
-    if kernel is not None:
-        penalised: tuple[NDArray[np.float64], NDArray[np.int64]] = kernel.remaining(
-            x, factors, context.allowed, context.snapshot.unit_counts
-        )
-        return penalised
     x = x * factors
     x[~context.allowed] = 0
     return x, np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-VERSION = 17
+VERSION = 18
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
 
 

@@ -39,6 +39,8 @@ def score(context: Context) -> NDArray[np.float64]:
 def _reference(
     snapshot: Snapshot, parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float, float]], total: float
 ) -> NDArray[np.float64]:
+    import numpy as np
+
     found = np.zeros(snapshot.file_total)
     explained, covered = PostingSum(), PostingSum()
     for owners, counts, quality, cover in parts:
