@@ -14,7 +14,7 @@ from setuptools import Extension, setup
 WANTED = os.environ.get("LURCHER_BUILD_KERNEL", "auto")
 # The stable ABI has buffers since 3.11, and a free-threaded Python has no stable ABI.
 STABLE = sys.version_info >= (3, 11) and not sysconfig.get_config_var("Py_GIL_DISABLED")
-UNIX = ["-std=c11", "-D_DEFAULT_SOURCE", "-pthread", "-O3", "-ffp-contract=off"]
+UNIX = ["-std=c11", "-D_DEFAULT_SOURCE", "-pthread", "-O3", "-ffp-contract=off", "-fvisibility=hidden"]
 
 kernel = Extension(
     "lurcher._kernel",

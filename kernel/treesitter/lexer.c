@@ -1,21 +1,21 @@
-/* Tokens: the text as a grammar's generated lexer and its scanner read it, and the look-ups in a grammar's tables. */
+/* Tokens, by a grammar's generated lexer and its external scanner. */
 
 #include "treesitter/parser.h"
 
 #include <stdlib.h>
 
-/* The character at the reader's place. Text that is no UTF-8 is left to others. */
-static inline void look(Reader *reader) {
-    if (reader->at >= reader->size) {
-        reader->view.ahead = 0;
-        reader->width = 1;
+/* Decodes the character at the current position. Text that is not UTF-8 makes the parse fail. */
+static inline void read_lookahead(Lexer *lexer) {
+    if (lexer->at >= lexer->size) {
+        lexer->data.lookahead = 0;
+        lexer->width = 1;
         return;
     }
-    const unsigned char *at = reader->text + reader->at;
-    uint32_t left = reader->size - reader->at, first = at[0];
+    const unsigned char *at = lexer->text + lexer->at;
+    uint32_t left = lexer->size - lexer->at, first = at[0];
     if (first < 0x80) {
-        reader->view.ahead = (int32_t)first;
-        reader->width = 1;
+        lexer->data.lookahead = (int32_t)first;
+        lexer->width = 1;
         return;
     }
     uint32_t width = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2, point = first & (0xFFu >> (width + 1));
@@ -26,315 +26,261 @@ static inline void look(Reader *reader) {
     }
     if (broken || (width == 3 && (point < 0x800 || (point >= 0xD800 && point < 0xE000))) ||
         (width == 4 && (point < 0x10000 || point > 0x10FFFF))) {
-        reader->broken = true;
-        reader->view.ahead = -1;
-        reader->width = 1;
+        lexer->broken = true;
+        lexer->data.lookahead = -1;
+        lexer->width = 1;
         return;
     }
-    reader->view.ahead = (int32_t)point;
-    reader->width = width;
+    lexer->data.lookahead = (int32_t)point;
+    lexer->width = width;
 }
 
-/* Counts what the grammar's code asks for. A scanner that never ends, as some do at the end of a text, asks for ever: it is left
-   in the middle of its work, and what it holds of memory is lost. */
-static inline void count_looks(Reader *reader, uint64_t count) {
-    reader->looks += count;
-    if (reader->looks > reader->token_looks) {
-        longjmp(reader->escape, 1);
+/* Counts callbacks. A scanner that never returns, as some do at the end of a text, is left by a jump; memory it holds is lost. */
+static inline void count_calls(Lexer *lexer, uint64_t count) {
+    lexer->calls += count;
+    if (lexer->calls > lexer->max_token_calls) {
+        longjmp(lexer->escape, 1);
     }
 }
 
-static void advance(View *view, bool is_space) {
-    Reader *reader = (Reader *)(void *)view;
-    count_looks(reader, 1);
-    if (reader->at >= reader->size) {
+static void advance(TSLexer *view, bool is_space) {
+    Lexer *lexer = (Lexer *)(void *)view;
+    count_calls(lexer, 1);
+    if (lexer->at >= lexer->size) {
         return;
     }
-    reader->at += reader->width;
+    lexer->at += lexer->width;
     if (is_space) {
-        reader->token_start = reader->at;
+        lexer->token_start = lexer->at;
     }
-    look(reader);
+    read_lookahead(lexer);
 }
 
-static void mark_end(View *view) {
-    Reader *reader = (Reader *)(void *)view;
-    count_looks(reader, 1);
-    reader->token_end = reader->at;
-    reader->has_end = true;
+static void mark_end(TSLexer *view) {
+    Lexer *lexer = (Lexer *)(void *)view;
+    count_calls(lexer, 1);
+    lexer->token_end = lexer->at;
+    lexer->has_end = true;
 }
 
-/* Characters since the line began; a byte order mark is none. */
-static uint32_t column(View *view) {
-    Reader *reader = (Reader *)(void *)view;
-    uint32_t at = reader->at, from = reader->line_at, count = reader->line_column;
+/* Characters since the start of the line, without a byte order mark. */
+static uint32_t column(TSLexer *view) {
+    Lexer *lexer = (Lexer *)(void *)view;
+    uint32_t at = lexer->at, from = lexer->line_at, count = lexer->line_column;
     if (at < from) {
-        from = reader->line;
+        from = lexer->line;
         count = 0;
         while (at < from) {
-            /* An earlier line: its begin is looked for backwards. */
+            /* An earlier line: search its start backwards. */
             from = at;
-            while (from > 0 && reader->text[from - 1] != '\n') {
+            while (from > 0 && lexer->text[from - 1] != '\n') {
                 from--;
             }
         }
-        reader->line = from;
-        count_looks(reader, at - from);
+        lexer->line = from;
+        count_calls(lexer, at - from);
     }
-    count_looks(reader, at - from + 1);
+    count_calls(lexer, at - from + 1);
     for (uint32_t i = from; i < at; i++) {
-        unsigned char byte = reader->text[i];
+        unsigned char byte = lexer->text[i];
         if (byte == '\n') {
             count = 0;
-            reader->line = i + 1;
+            lexer->line = i + 1;
         } else if ((byte & 0xC0) != 0x80) {
-            count += !(i == 0 && at >= 3 && memcmp(reader->text, "\xEF\xBB\xBF", 3) == 0);
+            count += !(i == 0 && at >= 3 && memcmp(lexer->text, "\xEF\xBB\xBF", 3) == 0);
         }
     }
-    reader->line_at = at;
-    reader->line_column = count;
+    lexer->line_at = at;
+    lexer->line_column = count;
     return count;
 }
 
-/* Readers are ours and never constant, whatever the interface says. */
-static bool begins_range(const View *view) {
-    Reader *reader = (Reader *)(uintptr_t)view;
-    count_looks(reader, 1);
-    return reader->at == 0 && reader->size > 0;
+/* The const of the interface is cast away: lexers are ours and never constant. */
+static bool begins_range(const TSLexer *view) {
+    Lexer *lexer = (Lexer *)(uintptr_t)view;
+    count_calls(lexer, 1);
+    return lexer->at == 0 && lexer->size > 0;
 }
 
-static bool is_end(const View *view) {
-    Reader *reader = (Reader *)(uintptr_t)view;
-    count_looks(reader, 1);
-    return reader->at >= reader->size;
+static bool is_end(const TSLexer *view) {
+    Lexer *lexer = (Lexer *)(uintptr_t)view;
+    count_calls(lexer, 1);
+    return lexer->at >= lexer->size;
 }
 
-static void say_nothing(const View *view, const char *format, ...) {
+static void log_nothing(const TSLexer *view, const char *format, ...) {
     (void)view;
     (void)format;
 }
 
-static const View VIEW = {0, 0, advance, mark_end, column, begins_range, is_end, say_nothing};
+static const TSLexer CALLBACKS = {0, 0, advance, mark_end, column, begins_range, is_end, log_nothing};
 
-static void go_to(Reader *reader, uint32_t place) {
-    if (reader->at != place) {
-        reader->at = place;
-        look(reader);
+static void go_to(Lexer *lexer, uint32_t place) {
+    if (lexer->at != place) {
+        lexer->at = place;
+        read_lookahead(lexer);
     }
 }
 
-enum { TOKEN_LOOKS_PER_BYTE = 16, TOKEN_LOOKS_ANYWAY = 10 * 1000 };
+enum { TOKEN_CALLS_PER_BYTE = 16, TOKEN_CALLS_ANYWAY = 10 * 1000 };
 
-static void begin_token(Reader *reader) {
-    reader->token_looks = reader->looks + TOKEN_LOOKS_PER_BYTE * (uint64_t)reader->size + TOKEN_LOOKS_ANYWAY;
-    if (reader->token_looks > reader->most_looks) {
-        reader->token_looks = reader->most_looks;
+static void begin_token(Lexer *lexer) {
+    lexer->max_token_calls = lexer->calls + TOKEN_CALLS_PER_BYTE * (uint64_t)lexer->size + TOKEN_CALLS_ANYWAY;
+    if (lexer->max_token_calls > lexer->max_calls) {
+        lexer->max_token_calls = lexer->max_calls;
     }
-    reader->token_start = reader->at;
-    reader->has_end = false;
-    reader->view.found = 0;
-    if (reader->at == 0 && reader->view.ahead == 0xFEFF) {
-        advance(&reader->view, true);
+    lexer->token_start = lexer->at;
+    lexer->has_end = false;
+    lexer->data.result_symbol = 0;
+    if (lexer->at == 0 && lexer->data.lookahead == 0xFEFF) {
+        advance(&lexer->data, true);
     }
 }
 
-static void end_token(Reader *reader) {
-    if (!reader->has_end) {
-        reader->token_end = reader->at;
+static void end_token(Lexer *lexer) {
+    if (!lexer->has_end) {
+        lexer->token_end = lexer->at;
     }
-    if (reader->token_end < reader->token_start) {
-        reader->token_start = reader->token_end;
+    if (lexer->token_end < lexer->token_start) {
+        lexer->token_start = lexer->token_end;
     }
 }
 
-void reader_open(Reader *reader, const char *text, uint32_t size, uint64_t most_looks) {
-    memset(reader, 0, sizeof *reader);
-    reader->most_looks = reader->token_looks = most_looks;
-    reader->view = VIEW;
-    reader->text = (const unsigned char *)text;
-    reader->size = size;
-    look(reader);
+void lexer_start(Lexer *lexer, const char *text, uint32_t size, uint64_t max_calls) {
+    memset(lexer, 0, sizeof *lexer);
+    lexer->max_calls = lexer->max_token_calls = max_calls;
+    lexer->data = CALLBACKS;
+    lexer->text = (const unsigned char *)text;
+    lexer->size = size;
+    read_lookahead(lexer);
 }
 
-bool grammar_reserves(const Grammar *grammar, State state, Symbol symbol) {
-    uint32_t set = grammar_mode(grammar, state).reserved;
-    if (set == 0) {
-        return false;
-    }
-    const Symbol *words = grammar->reserved_words + (size_t)set * grammar->longest_reserved;
-    for (uint32_t i = 0; i < grammar->longest_reserved && words[i]; i++) {
-        if (words[i] == symbol) {
-            return true;
-        }
-    }
-    return false;
-}
+enum { MAX_SCANNER_STATE_BYTES = 32 << 20 }; /* bytes of a scanner's states */
 
-/* States with few symbols list them, in groups of one value. */
-uint32_t grammar_search(Parser *parser, State state, Symbol symbol, uint32_t slot) {
-    const Grammar *grammar = parser->grammar;
-    const uint16_t *data = grammar->small_table + grammar->small_places[state - grammar->large_states];
-    uint32_t value = 0;
-    for (uint32_t groups = *data++; groups && !value; groups--) {
-        uint16_t result = data[0], count = data[1];
-        data += 2;
-        for (uint32_t i = 0; i < count; i++) {
-            if (data[i] == symbol) {
-                value = result;
-                break;
-            }
-        }
-        data += count;
-    }
-    parser->known[slot].key = (uint32_t)state << 16 | symbol;
-    parser->known[slot].value = value;
-    return value;
-}
-
-State grammar_next(Parser *parser, State state, Symbol symbol) {
-    if (symbol == SYMBOL_ERROR || symbol == SYMBOL_PASSED) {
-        return 0;
-    }
-    uint32_t found = grammar_lookup(parser, state, symbol);
-    if (symbol >= parser->grammar->tokens) {
-        return (State)found;
-    }
-    const ActionEntry *entry = parser->grammar->actions + found;
-    if (entry->head.count) {
-        Action last = entry[entry->head.count].action;
-        if (last.type == SHIFT) {
-            return last.shift.extra ? state : last.shift.state;
-        }
-    }
-    return 0;
-}
-
-enum { MOST_SCANNED = 32 << 20 }; /* bytes of a scanner's states */
-
-/* Whether the scanner finds a token here; its state afterwards goes to `scanned`. */
-static bool scan(Parser *parser, uint32_t version, State state, LexMode mode, bool mending, uint32_t *scanned) {
-    const Grammar *grammar = parser->grammar;
-    Reader *reader = &parser->reader;
-    uint32_t from = reader->at, before = parser->heads[version].scanned;
-    begin_token(reader);
+/* Whether the external scanner finds a token; the number of its state afterwards goes to `scanner_state`. */
+static bool scan(Parser *parser, uint32_t version, TSStateId state, TSLexerMode mode, bool error_mode, uint32_t *scanner_state) {
+    const TSLanguage *grammar = parser->grammar;
+    Lexer *lexer = &parser->lexer;
+    uint32_t from = lexer->at, previous = parser->heads[version].scanner_state;
+    begin_token(lexer);
     size_t size = 0;
-    const char *data = before ? texts_at(&parser->scanned, before, &size) : NULL;
-    grammar->scanner.deserialize(parser->scanner, data, (unsigned)size);
-    bool found = grammar->scanner.scan(
-        parser->scanner, &reader->view, grammar->scanner.states + (size_t)grammar->external_tokens * mode.external);
-    end_token(reader);
+    const char *data = previous ? texts_at(&parser->scanner_states, previous, &size) : NULL;
+    grammar->external_scanner.deserialize(parser->scanner, data, (unsigned)size);
+    bool found = grammar->external_scanner.scan(
+        parser->scanner, &lexer->data, grammar->external_scanner.states + (size_t)grammar->external_token_count * mode.external);
+    end_token(lexer);
     if (!found) {
         return false;
     }
-    if (reader->view.found >= grammar->external_tokens) {
+    if (lexer->data.result_symbol >= grammar->external_token_count) {
         parser->failed = true;
         return false;
     }
-    char buffer[SCANNER_STATE];
-    unsigned written = grammar->scanner.serialize(parser->scanner, buffer);
-    *scanned = written > SCANNER_STATE || parser->scanned.text.used > MOST_SCANNED ? NONE : texts_number(&parser->scanned, buffer, written);
-    if (*scanned == NONE) {
+    char buffer[SERIALIZATION_BUFFER_SIZE];
+    unsigned written = grammar->external_scanner.serialize(parser->scanner, buffer);
+    *scanner_state = written > SERIALIZATION_BUFFER_SIZE || parser->scanner_states.text.used > MAX_SCANNER_STATE_BYTES ? NONE : texts_number(&parser->scanner_states, buffer, written);
+    if (*scanner_state == NONE) {
         parser->failed = true;
         return false;
     }
-    /* A token without text that changes nothing would be found for ever. */
-    if (reader->token_end <= from && *scanned == before) {
-        Symbol symbol = grammar->scanner.symbols[reader->view.found];
-        if (mending || !stack_has_advanced(parser, version) || grammar_next(parser, state, symbol) == state) {
+    /* An empty token that changes nothing would be found again and again. */
+    if (lexer->token_end <= from && *scanner_state == previous) {
+        TSSymbol symbol = grammar->external_scanner.symbol_map[lexer->data.result_symbol];
+        if (error_mode || !stack_has_advanced(parser, version) || language_next_state(parser, state, symbol) == state) {
             return false;
         }
     }
     return true;
 }
 
-/* The token after a version's place, as its state reads it; NONE where that state wants none, or on failure. */
-uint32_t token_read(Parser *parser, uint32_t version, State state) {
-    const Grammar *grammar = parser->grammar;
-    Reader *reader = &parser->reader;
-    LexMode mode = grammar_mode(grammar, state);
-    if (mode.state == NO_TOKEN_AHEAD) {
+/* The lookahead of a version in a parse state; NONE where the state takes none, or on failure. */
+uint32_t lex_token(Parser *parser, uint32_t version, TSStateId state) {
+    const TSLanguage *grammar = parser->grammar;
+    Lexer *lexer = &parser->lexer;
+    TSLexerMode mode = language_lex_mode(grammar, state);
+    if (mode.state == NO_LOOKAHEAD) {
         return NONE;
     }
-    const Head *head = &parser->heads[version];
-    uint32_t from = parser->places[head->place].position, scanned = 0;
-    uint32_t passed_from = NONE, passed_to = NONE;
-    bool is_external = false, mending = state == 0;
-    go_to(reader, from);
+    const StackHead *head = &parser->heads[version];
+    uint32_t from = parser->stack_nodes[head->node].position, scanner_state = 0;
+    uint32_t skipped_from = NONE, skipped_to = NONE;
+    bool is_external = false, error_mode = state == 0;
+    go_to(lexer, from);
     for (;;) {
-        uint32_t here = reader->at;
+        uint32_t here = lexer->at;
         if (mode.external) {
-            if (scan(parser, version, state, mode, mending, &scanned)) {
+            if (scan(parser, version, state, mode, error_mode, &scanner_state)) {
                 is_external = true;
                 break;
             }
-            go_to(reader, here);
+            go_to(lexer, here);
         }
-        begin_token(reader);
-        bool found = grammar->lex(&reader->view, mode.state);
-        end_token(reader);
-        if (parser->failed || reader->broken) {
+        begin_token(lexer);
+        bool found = grammar->lex_fn(&lexer->data, mode.state);
+        end_token(lexer);
+        if (parser->failed || lexer->broken) {
             parser->failed = true;
             return NONE;
         }
         if (found) {
             break;
         }
-        if (!mending) {
-            mending = true;
-            mode = grammar_mode(grammar, 0);
-            go_to(reader, from);
+        if (!error_mode) {
+            error_mode = true;
+            mode = language_lex_mode(grammar, 0);
+            go_to(lexer, from);
             continue;
         }
-        /* Nothing begins like this: characters are passed over until something does. */
-        if (passed_from == NONE) {
-            passed_from = passed_to = reader->token_start;
+        /* No token starts here: skip characters until one does. */
+        if (skipped_from == NONE) {
+            skipped_from = skipped_to = lexer->token_start;
         }
-        if (reader->at == passed_to) {
-            if (reader->at >= reader->size) {
+        if (lexer->at == skipped_to) {
+            if (lexer->at >= lexer->size) {
                 break;
             }
-            advance(&reader->view, false);
+            advance(&lexer->data, false);
         }
-        passed_to = reader->at;
+        skipped_to = lexer->at;
     }
-    uint32_t number = piece_new(parser);
-    if (number == NONE || reader->broken) {
+    uint32_t number = subtree_new(parser);
+    if (number == NONE || lexer->broken) {
         parser->failed = true;
         return NONE;
     }
-    Piece *piece = &parser->pieces[number];
-    memset(piece, 0, sizeof *piece);
-    piece->symbol = reader->view.found;
-    piece->begin = from;
-    piece->start = reader->token_start;
-    piece->end = reader->token_end;
-    piece->state = state;
-    if (passed_from != NONE) {
-        piece->symbol = SYMBOL_ERROR;
-        piece->start = passed_from;
-        piece->end = passed_to;
+    Subtree *subtree = &parser->subtrees[number];
+    memset(subtree, 0, sizeof *subtree);
+    subtree->symbol = lexer->data.result_symbol;
+    subtree->begin = from;
+    subtree->start = lexer->token_start;
+    subtree->end = lexer->token_end;
+    subtree->state = state;
+    if (skipped_from != NONE) {
+        subtree->symbol = SYMBOL_ERROR;
+        subtree->start = skipped_from;
+        subtree->end = skipped_to;
     } else if (is_external) {
-        piece->symbol = grammar->scanner.symbols[piece->symbol];
-        piece->flags = scanned != head->scanned ? IS_EXTERNAL | IS_CHANGING : IS_EXTERNAL;
-        piece->children = scanned;
-    } else if (piece->symbol == grammar->word && piece->symbol) {
-        go_to(reader, piece->start);
-        begin_token(reader);
-        if (grammar->lex_keyword(&reader->view, 0)) {
-            piece->flags = IS_KEYWORD;
-            Symbol keyword = reader->view.found;
-            if (reader->has_end && reader->token_end == piece->end && keyword < grammar->symbols &&
-                (grammar_lookup(parser, state, keyword) || grammar_reserves(grammar, state, keyword))) {
-                piece->symbol = keyword;
+        subtree->symbol = grammar->external_scanner.symbol_map[subtree->symbol];
+        subtree->flags = scanner_state != head->scanner_state ? IS_EXTERNAL | CHANGES_SCANNER_STATE : IS_EXTERNAL;
+        subtree->children = scanner_state;
+    } else if (subtree->symbol == grammar->keyword_capture_token && subtree->symbol) {
+        go_to(lexer, subtree->start);
+        begin_token(lexer);
+        if (grammar->keyword_lex_fn(&lexer->data, 0)) {
+            subtree->flags = IS_KEYWORD;
+            TSSymbol keyword = lexer->data.result_symbol;
+            if (lexer->has_end && lexer->token_end == subtree->end && keyword < grammar->symbol_count &&
+                (language_lookup(parser, state, keyword) || language_is_reserved_word(grammar, state, keyword))) {
+                subtree->symbol = keyword;
             }
         }
     }
-    if (piece->symbol == SYMBOL_END) {
-        piece->flags |= IS_EXTRA;
+    if (subtree->symbol == SYMBOL_END) {
+        subtree->flags |= IS_EXTRA;
     }
-    /* Generated code is not asked to be right: tokens are in the text and come one after the other. */
-    if ((piece->symbol >= grammar->tokens && piece->symbol != SYMBOL_ERROR) || piece->start < from ||
-        piece->end < piece->start || piece->end > reader->size) {
+    /* Generated code is not trusted: tokens lie in the text and in order. */
+    if ((subtree->symbol >= grammar->token_count && subtree->symbol != SYMBOL_ERROR) || subtree->start < from ||
+        subtree->end < subtree->start || subtree->end > lexer->size) {
         parser->failed = true;
         return NONE;
     }

@@ -1,5 +1,5 @@
-/* Reads a text by a grammar's tables, as tree-sitter does it: the same tree, but all of it in a few arrays that are dropped together.
-   Where more than one action fits, all are followed until one is left or they agree; error_recovery.c goes on where none does.
+/* Parses a text by a grammar's tables into the tree that tree-sitter makes, kept in a few arrays that are freed together. Where more
+   than one action applies, each is followed by a version of the stack until one is left or they merge; error_recovery.c handles none.
 
    The method is generalized LR parsing with a graph-structured stack (Tomita 1985; Rekers 1992); which of two readings wins is
    tree-sitter's rule: the higher dynamic precedence, then the lower symbol or the fewer children where they first differ. */
@@ -9,28 +9,28 @@
 #include <stdlib.h>
 
 enum {
-    /* No text needs nearly as many; one that does is made to, or in another language, and tree-sitter takes minutes for it.
-       Of 27,000 real files, those that took most: 65 steps a byte and 4 million in all, 2 pieces, 2 children, 40 looks. */
+    /* Limits that no ordinary text comes near; a text that exceeds them takes tree-sitter minutes.
+       Of 27,000 real files, those that took most: 65 steps a byte and 4 million in all, 2 subtrees, 2 children, 40 calls. */
     STEPS_PER_BYTE = 16,
     STEPS_ANYWAY = 8 * 1000 * 1000,
-    PIECES_PER_BYTE = 4,
-    PIECES_ANYWAY = 1000 * 1000,
+    SUBTREES_PER_BYTE = 4,
+    SUBTREES_ANYWAY = 1000 * 1000,
     CHILDREN_PER_BYTE = 4,
     CHILDREN_ANYWAY = 16 * 1000 * 1000,
-    LOOKS_PER_BYTE = 128,
-    LOOKS_ANYWAY = 16 * 1000 * 1000,
-    KEPT_PIECES = 1 << 17, /* of the room that a large text took */
+    CALLS_PER_BYTE = 128,
+    CALLS_ANYWAY = 16 * 1000 * 1000,
+    KEPT_CAPACITY = 1 << 17, /* items whose buffers are kept for the next text */
 };
 
-/* Whether the token that was read last serves in a state too, whose actions for it are `entry`. */
-static bool serves(const Parser *parser, State state, const Piece *token, const ActionEntry *entry) {
-    const Grammar *grammar = parser->grammar;
-    LexMode mode = grammar_mode(grammar, state), read = grammar_mode(grammar, token->state);
-    if (mode.state == NO_TOKEN_AHEAD) {
+/* Whether the token that was lexed last can be reused in another state, whose actions for it are `entry`. */
+static bool can_reuse_token(const Parser *parser, TSStateId state, const Subtree *token, const TSParseActionEntry *entry) {
+    const TSLanguage *grammar = parser->grammar;
+    TSLexerMode mode = language_lex_mode(grammar, state), read = language_lex_mode(grammar, token->state);
+    if (mode.state == NO_LOOKAHEAD) {
         return false;
     }
     if (entry->head.count && memcmp(&mode, &read, sizeof mode) == 0 &&
-        (token->symbol != grammar->word || (!(token->flags & IS_KEYWORD) && token->state == state))) {
+        (token->symbol != grammar->keyword_capture_token || (!(token->flags & IS_KEYWORD) && token->state == state))) {
         return true;
     }
     if (token->start == token->end && token->symbol != SYMBOL_END) {
@@ -39,51 +39,43 @@ static bool serves(const Parser *parser, State state, const Piece *token, const 
     return mode.external == 0 && entry->head.reusable;
 }
 
-const ActionEntry *actions_for(Parser *parser, State state, Symbol symbol) {
-    static const ActionEntry NOTHING = {.head = {0, false}};
-    if (symbol == SYMBOL_ERROR || symbol == SYMBOL_PASSED) {
-        return &NOTHING;
-    }
-    return parser->grammar->actions + grammar_lookup(parser, state, symbol);
-}
-
-/* One token further with a version, or to its end. */
-static void step(Parser *parser, uint32_t version) {
-    const Grammar *grammar = parser->grammar;
-    uint32_t position = parser->places[parser->heads[version].place].position, token = NONE;
-    State state = parser->places[parser->heads[version].place].state;
-    const ActionEntry *entry = NULL;
+/* Advances a version by one token, or to its end. */
+static void advance_version(Parser *parser, uint32_t version) {
+    const TSLanguage *grammar = parser->grammar;
+    uint32_t position = parser->stack_nodes[parser->heads[version].node].position, token = NONE;
+    TSStateId state = parser->stack_nodes[parser->heads[version].node].state;
+    const TSParseActionEntry *entry = NULL;
     bool must_read = true;
-    if (parser->cached != NONE && parser->cached_at == position && parser->cached_scanned == parser->heads[version].scanned) {
-        const Piece *known = &parser->pieces[parser->cached];
-        entry = actions_for(parser, state, known->symbol);
-        if (serves(parser, state, known, entry)) {
-            token = parser->cached;
+    if (parser->cached_token != NONE && parser->cached_at == position && parser->cached_scanner_state == parser->heads[version].scanner_state) {
+        const Subtree *known = &parser->subtrees[parser->cached_token];
+        entry = language_actions(parser, state, known->symbol);
+        if (can_reuse_token(parser, state, known, entry)) {
+            token = parser->cached_token;
             must_read = false;
         }
     }
     while (!parser->failed) {
-        if (++parser->steps > parser->most_steps) {
+        if (++parser->steps > parser->max_steps) {
             parser->failed = true;
             return;
         }
         if (must_read) {
             must_read = false;
-            token = token_read(parser, version, state);
+            token = lex_token(parser, version, state);
             if (parser->failed) {
                 return;
             }
             if (token != NONE) {
-                parser->cached = token;
+                parser->cached_token = token;
                 parser->cached_at = position;
-                parser->cached_scanned = parser->heads[version].scanned;
+                parser->cached_scanner_state = parser->heads[version].scanner_state;
             }
-            entry = actions_for(parser, state, token == NONE ? SYMBOL_END : parser->pieces[token].symbol);
+            entry = language_actions(parser, state, token == NONE ? SYMBOL_END : parser->subtrees[token].symbol);
         }
         uint32_t made = NONE, actions = entry->head.count;
         bool did_reduce = false, in_place = false;
         for (uint32_t i = 0; i < actions; i++) {
-            Action action = entry[1 + i].action;
+            TSParseAction action = entry[1 + i].action;
             if (action.type == SHIFT) {
                 if (action.shift.repetition) {
                     continue;
@@ -92,36 +84,36 @@ static void step(Parser *parser, uint32_t version) {
                     parser->failed = true;
                     return;
                 }
-                const Piece *piece = &parser->pieces[token];
-                if (action.shift.extra != ((piece->flags & IS_EXTRA) != 0)) {
-                    /* Another version may take the same token for something else. */
-                    if (token == parser->cached && (parser->head_count > 1 || piece->begin == piece->end)) {
-                        token = piece_copy(parser, token);
+                const Subtree *subtree = &parser->subtrees[token];
+                if (action.shift.extra != ((subtree->flags & IS_EXTRA) != 0)) {
+                    /* Another version may use the same token in another way. */
+                    if (token == parser->cached_token && (parser->head_count > 1 || subtree->begin == subtree->end)) {
+                        token = subtree_copy(parser, token);
                         if (token == NONE) {
                             return;
                         }
                     }
-                    parser->pieces[token].flags ^= IS_EXTRA;
+                    parser->subtrees[token].flags ^= IS_EXTRA;
                 }
                 stack_push(parser, version, token, action.shift.extra ? state : action.shift.state);
-                if (parser->pieces[token].flags & IS_EXTERNAL) {
-                    parser->heads[version].scanned = parser->pieces[token].children;
+                if (parser->subtrees[token].flags & IS_EXTERNAL) {
+                    parser->heads[version].scanner_state = parser->subtrees[token].children;
                 }
                 return;
             }
             if (action.type == REDUCE) {
-                if (actions == 1 && parser->head_count == 1 && reduce_chain(parser, action, token == NONE)) {
+                if (actions == 1 && parser->head_count == 1 && reduce_single_version(parser, action, token == NONE)) {
                     in_place = true;
                     break;
                 }
-                parser->floor = UINT32_MAX; /* until one version is left */
+                parser->chain_start = UINT32_MAX; /* until one version is left */
                 uint32_t first = reduce(parser, version, action, token == NONE);
                 did_reduce = true;
                 made = first == NONE ? made : first;
                 continue;
             }
             if (action.type == ACCEPT && token != NONE) {
-                accept_text(parser, version, token);
+                accept_tree(parser, version, token);
             } else if (action.type == RECOVER && token != NONE) {
                 recover(parser, version, token);
             } else {
@@ -136,11 +128,11 @@ static void step(Parser *parser, uint32_t version) {
             if (!in_place) {
                 stack_replace(parser, made, version);
             }
-            state = parser->places[parser->heads[version].place].state;
+            state = parser->stack_nodes[parser->heads[version].node].state;
             if (token == NONE) {
                 must_read = true;
             } else {
-                entry = actions_for(parser, state, parser->pieces[token].symbol);
+                entry = language_actions(parser, state, parser->subtrees[token].symbol);
             }
             continue;
         }
@@ -152,43 +144,43 @@ static void step(Parser *parser, uint32_t version) {
             parser->failed = true;
             return;
         }
-        /* A keyword where none may stand is an ordinary word. */
-        const Piece *piece = &parser->pieces[token];
-        if (piece->flags & IS_KEYWORD && piece->symbol != grammar->word && piece->symbol != SYMBOL_ERROR &&
-            !grammar_reserves(grammar, state, piece->symbol)) {
-            entry = actions_for(parser, state, grammar->word);
+        /* A keyword that is not allowed here is an ordinary word. */
+        const Subtree *subtree = &parser->subtrees[token];
+        if (subtree->flags & IS_KEYWORD && subtree->symbol != grammar->keyword_capture_token && subtree->symbol != SYMBOL_ERROR &&
+            !language_is_reserved_word(grammar, state, subtree->symbol)) {
+            entry = language_actions(parser, state, grammar->keyword_capture_token);
             if (entry->head.count) {
-                token = piece_copy(parser, token);
+                token = subtree_copy(parser, token);
                 if (token == NONE) {
                     return;
                 }
-                parser->pieces[token].symbol = grammar->word;
+                parser->subtrees[token].symbol = grammar->keyword_capture_token;
                 continue;
             }
         }
-        Head *head = &parser->heads[version];
+        StackHead *head = &parser->heads[version];
         head->status = PAUSED;
-        head->waiting = token;
-        head->nodes_at_error = parser->mends ? parser->tolls[head->place].nodes : 0;
+        head->lookahead_when_paused = token;
+        head->node_count_at_last_error = parser->tracks_errors ? parser->stack_totals[head->node].nodes : 0;
         return;
     }
 }
 
-/* Drops the versions that came to nothing, merges those that came to the same and puts the others in order; mends the best
-   where all have come to a token that is out of place. The least cost of a version that goes on is returned. */
-static uint32_t condense(Parser *parser) {
+/* Removes halted and hopeless versions, merges equal ones, orders the others, and starts recovery of the best where all are paused.
+   Returns the least error cost of a version that goes on. */
+static uint32_t condense_stack(Parser *parser) {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < parser->head_count && !parser->failed; i++) {
         if (parser->heads[i].status == HALTED) {
             stack_remove(parser, i--);
             continue;
         }
-        Status status = version_status(parser, i);
+        ErrorStatus status = version_status(parser, i);
         if (!status.in_error && status.cost < least) {
             least = status.cost;
         }
         for (uint32_t j = 0; j < i && !parser->failed; j++) {
-            int preferred = version_preference(version_status(parser, j), status);
+            int preferred = compare_versions(version_status(parser, j), status);
             if (preferred == 2) {
                 stack_remove(parser, i--);
                 j = i;
@@ -199,45 +191,45 @@ static uint32_t condense(Parser *parser) {
                 i--;
                 j = i;
             } else if (preferred < 0) {
-                Head swapped = parser->heads[i];
+                StackHead swapped = parser->heads[i];
                 parser->heads[i] = parser->heads[j];
                 parser->heads[j] = swapped;
             }
         }
     }
-    if (parser->head_count > MOST_VERSIONS) {
-        parser->head_count = MOST_VERSIONS;
+    if (parser->head_count > MAX_VERSION_COUNT) {
+        parser->head_count = MAX_VERSION_COUNT;
     }
-    bool goes_on = false;
+    bool has_unpaused_version = false;
     for (uint32_t i = 0, count = parser->head_count; i < count && !parser->failed; i++) {
         if (parser->heads[i].status != PAUSED) {
-            goes_on = true;
-        } else if (goes_on || parser->accepted >= MOST_VERSIONS) {
+            has_unpaused_version = true;
+        } else if (has_unpaused_version || parser->accept_count >= MAX_VERSION_COUNT) {
             stack_remove(parser, i--);
             count--;
         } else {
-            least = version_status(parser, i).cost - COST_TREE;
-            if (!parser->mends) {
-                parser->must_mend = parser->finished == NONE;
+            least = version_status(parser, i).cost - ERROR_COST_PER_SKIPPED_TREE;
+            if (!parser->tracks_errors) {
+                parser->needs_error_tracking = parser->finished_tree == NONE;
                 return least;
             }
-            mend(parser, i);
-            goes_on = true;
+            handle_error(parser, i);
+            has_unpaused_version = true;
         }
     }
     return least;
 }
 
-static void run(Parser *parser) {
+static void advance_all_versions(Parser *parser) {
     uint32_t reached = 0;
-    while (!parser->failed && !parser->must_mend && parser->head_count) {
+    while (!parser->failed && !parser->needs_error_tracking && parser->head_count) {
         for (uint32_t version = 0; version < parser->head_count; version++) {
             while (parser->heads[version].status == ACTIVE) {
-                step(parser, version);
+                advance_version(parser, version);
                 if (parser->failed) {
                     return;
                 }
-                uint32_t position = parser->places[parser->heads[version].place].position;
+                uint32_t position = parser->stack_nodes[parser->heads[version].node].position;
                 if (position > reached || (version > 0 && position == reached)) {
                     reached = position;
                     break;
@@ -245,100 +237,100 @@ static void run(Parser *parser) {
             }
         }
         uint32_t least = 0;
-        if (parser->head_count > 1 || parser->heads[0].status != ACTIVE || parser->finished != NONE) {
-            least = condense(parser);
+        if (parser->head_count > 1 || parser->heads[0].status != ACTIVE || parser->finished_tree != NONE) {
+            least = condense_stack(parser);
         }
-        if (parser->head_count == 1 && parser->floor == UINT32_MAX) {
-            parser->floor = parser->place_count;
+        if (parser->head_count == 1 && parser->chain_start == UINT32_MAX) {
+            parser->chain_start = parser->stack_node_count;
         }
-        if (parser->finished != NONE && piece_cost(parser, parser->finished) < least) {
+        if (parser->finished_tree != NONE && subtree_error_cost(parser, parser->finished_tree) < least) {
             return;
         }
     }
 }
 
-/* Whether the grammar's code always came back by itself. */
-static bool run_or_escape(Parser *parser) {
-    if (setjmp(parser->reader.escape)) {
+/* Whether the grammar's code always returned by itself. */
+static bool advance_until_escape(Parser *parser) {
+    if (setjmp(parser->lexer.escape)) {
         parser->failed = true;
         return false;
     }
-    run(parser);
+    advance_all_versions(parser);
     return true;
 }
 
-static size_t room_of(const Parser *parser) {
-    return parser->piece_room * sizeof(Piece) + parser->child_room * sizeof(uint32_t) + parser->place_room * sizeof(Place) +
-           parser->link_room * sizeof(Link) + parser->cell_room * sizeof(Cell) + parser->tally_room * sizeof(Tally) +
-           parser->toll_room * sizeof(Toll) + parser->flat_room * sizeof(Visible);
+static size_t buffer_bytes(const Parser *parser) {
+    return parser->subtree_capacity * sizeof(Subtree) + parser->child_capacity * sizeof(uint32_t) + parser->stack_node_capacity * sizeof(StackNode) +
+           parser->link_capacity * sizeof(StackLink) + parser->cell_capacity * sizeof(Cell) + parser->total_capacity * sizeof(SubtreeTotals) +
+           parser->stack_total_capacity * sizeof(StackTotals) + parser->flat_capacity * sizeof(FlatNode);
 }
 
-Parser *parser_new(const Grammar *grammar) {
+Parser *parser_new(const TSLanguage *grammar) {
     Parser *parser = calloc(1, sizeof *parser);
     if (parser != NULL) {
         parser->grammar = grammar;
-        memset(parser->known, 0xFF, sizeof parser->known);
+        memset(parser->lookup_cache, 0xFF, sizeof parser->lookup_cache);
     }
     return parser;
 }
 
-bool parser_read(Parser *parser, const char *text, size_t size) {
-    const Grammar *grammar = parser->grammar;
+bool parser_parse(Parser *parser, const char *text, size_t size) {
+    const TSLanguage *grammar = parser->grammar;
     if (size > UINT32_MAX / 8) {
         return false;
     }
-    bool has_scanner = grammar->scanner.states != NULL && grammar->scanner.create != NULL;
-    parser->mends = parser->must_mend = false;
-    parser->memory = room_of(parser);
+    bool has_scanner = grammar->external_scanner.states != NULL && grammar->external_scanner.create != NULL;
+    parser->tracks_errors = parser->needs_error_tracking = false;
+    parser->memory = buffer_bytes(parser);
     for (;;) {
-        parser->piece_count = parser->child_count = 0;
-        parser->steps = parser->accepted = 0;
+        parser->subtree_count = parser->child_count = 0;
+        parser->steps = parser->accept_count = 0;
         parser->lines.used = 0;
-        parser->most_steps = STEPS_PER_BYTE * (uint64_t)size + STEPS_ANYWAY;
-        parser->most_pieces = PIECES_PER_BYTE * (uint64_t)size + PIECES_ANYWAY;
-        parser->most_children = CHILDREN_PER_BYTE * (uint64_t)size + CHILDREN_ANYWAY;
+        parser->max_steps = STEPS_PER_BYTE * (uint64_t)size + STEPS_ANYWAY;
+        parser->max_subtrees = SUBTREES_PER_BYTE * (uint64_t)size + SUBTREES_ANYWAY;
+        parser->max_children = CHILDREN_PER_BYTE * (uint64_t)size + CHILDREN_ANYWAY;
         parser->failed = false;
-        parser->cached = parser->finished = NONE;
-        texts_free(&parser->scanned);
-        reader_open(&parser->reader, text, (uint32_t)size, LOOKS_PER_BYTE * (uint64_t)size + LOOKS_ANYWAY);
-        if (!stack_begin(parser) || texts_number(&parser->scanned, "", 0) != 0) {
+        parser->cached_token = parser->finished_tree = NONE;
+        texts_free(&parser->scanner_states);
+        lexer_start(&parser->lexer, text, (uint32_t)size, CALLS_PER_BYTE * (uint64_t)size + CALLS_ANYWAY);
+        if (!stack_begin(parser) || texts_number(&parser->scanner_states, "", 0) != 0) {
             return false;
         }
-        parser->scanner = has_scanner ? grammar->scanner.create() : NULL;
-        bool came_back = run_or_escape(parser);
-        if (came_back && has_scanner && grammar->scanner.destroy != NULL) {
-            grammar->scanner.destroy(parser->scanner);
+        parser->scanner = has_scanner ? grammar->external_scanner.create() : NULL;
+        bool came_back = advance_until_escape(parser);
+        if (came_back && has_scanner && grammar->external_scanner.destroy != NULL) {
+            grammar->external_scanner.destroy(parser->scanner);
         }
-        parser->scanner = NULL; /* one that was left is not called again: nobody knows what state it is in */
-        if (!parser->must_mend || parser->failed) {
-            return !parser->failed && parser->finished != NONE;
+        parser->scanner = NULL; /* one that was left by a jump is in an unknown state and not called again */
+        if (!parser->needs_error_tracking || parser->failed) {
+            return !parser->failed && parser->finished_tree != NONE;
         }
-        /* Most texts need no mending, and what that takes to know is not counted until one does. */
-        parser->mends = true;
-        parser->must_mend = false;
+        /* Most texts have no errors: error costs are counted only in a second pass over those that do. */
+        parser->tracks_errors = true;
+        parser->needs_error_tracking = false;
     }
 }
 
-static void free_rooms(Parser *parser) {
-    free(parser->pieces);
+static void free_buffers(Parser *parser) {
+    free(parser->subtrees);
     free(parser->children);
-    free(parser->places);
+    free(parser->stack_nodes);
     free(parser->links);
     free(parser->cells);
-    free(parser->tallies);
-    free(parser->tolls);
-    parser->tallies = NULL;
-    parser->tolls = NULL;
-    parser->pieces = NULL;
+    free(parser->totals);
+    free(parser->stack_totals);
+    parser->totals = NULL;
+    parser->stack_totals = NULL;
+    parser->subtrees = NULL;
     parser->children = NULL;
-    parser->places = NULL;
+    parser->stack_nodes = NULL;
     parser->links = NULL;
     parser->cells = NULL;
-    parser->piece_room = parser->child_room = parser->place_room = parser->link_room = parser->cell_room = 0;
-    parser->tally_room = parser->toll_room = 0;
-    free(parser->flat);
-    parser->flat = NULL;
-    parser->flat_room = 0;
+    parser->subtree_capacity = parser->child_capacity = parser->stack_node_capacity = parser->link_capacity = parser->cell_capacity = 0;
+    parser->total_capacity = parser->stack_total_capacity = 0;
+    free(parser->flat_nodes);
+    parser->flat_nodes = NULL;
+    parser->flat_capacity = 0;
     bytes_free(&parser->frames);
 }
 
@@ -350,42 +342,42 @@ static void free_rooms(Parser *parser) {
         from->room = 0;                   \
     }
 
-/* Gives what one parser has of room to another that has none. */
-void parser_hand_over(Parser *from, Parser *to) {
-    MOVE(pieces, piece_room)
-    MOVE(children, child_room)
-    MOVE(places, place_room)
-    MOVE(links, link_room)
-    MOVE(cells, cell_room)
-    MOVE(tallies, tally_room)
-    MOVE(tolls, toll_room)
-    MOVE(flat, flat_room)
+/* Moves buffers to a parser that has none. */
+void parser_move_buffers(Parser *from, Parser *to) {
+    MOVE(subtrees, subtree_capacity)
+    MOVE(children, child_capacity)
+    MOVE(stack_nodes, stack_node_capacity)
+    MOVE(links, link_capacity)
+    MOVE(cells, cell_capacity)
+    MOVE(totals, total_capacity)
+    MOVE(stack_totals, stack_total_capacity)
+    MOVE(flat_nodes, flat_capacity)
     MOVE(frames.data, frames.room)
 }
 
 static void free_large(Bytes *bytes) {
-    if (bytes->room > KEPT_PIECES) {
+    if (bytes->room > KEPT_CAPACITY) {
         bytes_free(bytes);
     }
 }
 
-void parser_rest(Parser *parser) {
+void parser_reset(Parser *parser) {
     free_large(&parser->lines);
-    free_large(&parser->resorts);
+    free_large(&parser->summaries);
     free_large(&parser->extras);
     free_large(&parser->other_extras);
-    texts_free(&parser->scanned);
-    if (parser->piece_room > KEPT_PIECES || parser->child_room > KEPT_PIECES || parser->place_room > KEPT_PIECES) {
-        free_rooms(parser);
+    texts_free(&parser->scanner_states);
+    if (parser->subtree_capacity > KEPT_CAPACITY || parser->child_capacity > KEPT_CAPACITY || parser->stack_node_capacity > KEPT_CAPACITY) {
+        free_buffers(parser);
     }
 }
 
 void parser_free(Parser *parser) {
-    free_rooms(parser);
+    free_buffers(parser);
     bytes_free(&parser->lines);
-    bytes_free(&parser->resorts);
+    bytes_free(&parser->summaries);
     bytes_free(&parser->extras);
     bytes_free(&parser->other_extras);
-    texts_free(&parser->scanned);
+    texts_free(&parser->scanner_states);
     free(parser);
 }

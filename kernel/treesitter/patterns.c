@@ -1,5 +1,5 @@
-/* Patterns of nodes, looked for in a whole tree in one pass over its nodes. What a pattern may say is what the specifications of
-   languages say: types, roles, captures, roles that are missing, and which child comes first or last. */
+/* Patterns over trees, matched in one pass over the nodes. Supported is what the languages' patterns use: types, fields, captures,
+   negated fields, and anchors for the first and the last child; anything else is left to tree-sitter's queries. */
 
 #include "treesitter/tree.h"
 
@@ -11,7 +11,7 @@ enum { ANY_NAMED = UINT16_MAX }; /* but for errors */
 
 /* One node of a pattern. Steps come before those of the nodes in them. */
 typedef struct {
-    Symbol symbol;
+    TSSymbol symbol;
     uint16_t field;
     int8_t parent, before; /* the step around it, and the one next to it that comes first; below zero: none */
     uint8_t place;
@@ -21,7 +21,7 @@ typedef struct {
 } Step;
 
 typedef struct {
-    uint32_t number; /* what is told of a match; several patterns may have the same */
+    uint32_t number; /* reported with a match; several patterns may share one */
     uint32_t next; /* the next pattern whose first step has the same type */
     int count, last_capture;
     Step steps[MOST_STEPS];
@@ -46,7 +46,7 @@ typedef struct {
 } Search;
 
 static bool fits(const Tree *tree, uint32_t node, const Step *step) {
-    const Visible *nodes = tree->nodes;
+    const FlatNode *nodes = tree->nodes;
     if (step->symbol == ANY_NAMED ? !(nodes[node].flags & NODE_NAMED) || nodes[node].symbol == SYMBOL_ERROR
                                   : nodes[node].symbol != step->symbol) {
         return false;
@@ -62,7 +62,7 @@ static bool fits(const Tree *tree, uint32_t node, const Step *step) {
     return true;
 }
 
-static bool has_named_after(const Visible *nodes, uint32_t node, uint32_t end) {
+static bool has_named_after(const FlatNode *nodes, uint32_t node, uint32_t end) {
     for (uint32_t i = nodes[node].after; i < end; i = nodes[i].after) {
         if (nodes[i].flags & NODE_NAMED) {
             return true;
@@ -96,13 +96,13 @@ static void tell(Search *search) {
     Py_XDECREF(match);
 }
 
-/* Finds nodes for this step and those after it; whether that could be done. All ways are told that differ in what they capture. */
+/* Matches this step and those after it; whether that succeeded. Reports every match that differs in its captures. */
 static bool follow(Search *search, int number) {
     if (number == search->pattern->count) {
         tell(search);
         return true;
     }
-    const Visible *nodes = search->tree->nodes;
+    const FlatNode *nodes = search->tree->nodes;
     const Step *step = &search->pattern->steps[number];
     uint32_t parent = search->nodes[step->parent], end = nodes[parent].after;
     uint32_t i = step->before < 0 ? parent + 1 : nodes[search->nodes[step->before]].after;
@@ -125,13 +125,13 @@ static bool follow(Search *search, int number) {
 }
 
 /* The first pattern that begins with a type. */
-static inline uint32_t first_for(const Patterns *patterns, Symbol symbol) {
+static inline uint32_t first_for(const Patterns *patterns, TSSymbol symbol) {
     return symbol == SYMBOL_ERROR ? NONE : patterns->first[symbol];
 }
 
 static void find_at(Search *search, uint32_t node) {
     const Patterns *patterns = search->patterns;
-    const Visible *nodes = search->tree->nodes;
+    const FlatNode *nodes = search->tree->nodes;
     for (uint32_t i = first_for(patterns, nodes[node].symbol); i != NONE && !search->failed; i = patterns->patterns[i].next) {
         search->pattern = &patterns->patterns[i];
         if (fits(search->tree, node, &search->pattern->steps[0])) {
@@ -145,8 +145,7 @@ static void find_at(Search *search, uint32_t node) {
 static Node *begin(Search *search, const Patterns *patterns, PyObject *root) {
     Node *node = node_of(root);
     if (node != NULL && node->tree->language != patterns->language) {
-        PyErr_SetString(PyExc_ValueError, "a tree of another language");
-        return NULL;
+        return fail_null("a tree of another language");
     }
     PyObject *found = node == NULL ? NULL : PyList_New(0);
     if (found == NULL) {
@@ -171,7 +170,7 @@ static PyObject *patterns_matches(PyObject *object, PyObject *root) {
     if (node == NULL) {
         return NULL;
     }
-    const Visible *nodes = node->tree->nodes;
+    const FlatNode *nodes = node->tree->nodes;
     for (uint32_t i = node->number; i < nodes[node->number].after && !search.failed; i++) {
         if (first_for(self, nodes[i].symbol) != NONE) {
             find_at(&search, i);
@@ -180,7 +179,7 @@ static PyObject *patterns_matches(PyObject *object, PyObject *root) {
     return end(&search);
 }
 
-/* The same, only of nodes that have a part in one of the ranges, which come in order. */
+/* The same, only of nodes that overlap one of the ranges, which are in order. */
 static PyObject *patterns_within(PyObject *object, PyObject *arguments) {
     const Patterns *self = (const Patterns *)(const void *)object;
     PyObject *root, *ranges;
@@ -192,7 +191,7 @@ static PyObject *patterns_within(PyObject *object, PyObject *arguments) {
     if (node == NULL) {
         return NULL;
     }
-    const Visible *nodes = node->tree->nodes;
+    const FlatNode *nodes = node->tree->nodes;
     uint32_t after = nodes[node->number].after, at = node->number;
     for (Py_ssize_t i = 0; !search.failed && i < PyList_Size(ranges); i++) {
         unsigned int from, to;
@@ -202,7 +201,7 @@ static PyObject *patterns_within(PyObject *object, PyObject *arguments) {
             search.failed = true;
             break;
         }
-        Py_INCREF(range); /* a number may be anything that becomes one, and take the list apart while it does */
+        Py_INCREF(range); /* converting a number may run code that changes the list */
         bool parsed = PyArg_ParseTuple(range, "II:range", &from, &to);
         Py_DECREF(range);
         if (!parsed) {
@@ -239,11 +238,11 @@ static bool read_step(Step *step, PyObject *object) {
     Py_ssize_t count = PyTuple_Size(missing);
     if (symbol < -1 || symbol >= ANY_NAMED || field < 0 || field > UINT16_MAX || parent < -1 || parent >= MOST_STEPS ||
         before < -1 || before >= MOST_STEPS || count > MOST_MISSING) {
-        PyErr_SetString(PyExc_ValueError, "a step that cannot be");
+        fail("a step that cannot be");
         return false;
     }
     *step = (Step){
-        symbol < 0 ? ANY_NAMED : (Symbol)symbol, (uint16_t)field, (int8_t)parent, (int8_t)before, (uint8_t)place, (uint8_t)count,
+        symbol < 0 ? ANY_NAMED : (TSSymbol)symbol, (uint16_t)field, (int8_t)parent, (int8_t)before, (uint8_t)place, (uint8_t)count,
         {0}, capture};
     for (Py_ssize_t i = 0; i < count; i++) {
         step->missing[i] = (uint16_t)PyLong_AsLong(PyTuple_GetItem(missing, i));
@@ -259,7 +258,7 @@ static bool read_pattern(Pattern *pattern, PyObject *object, Py_ssize_t names) {
     }
     Py_ssize_t count = PyTuple_Size(steps);
     if (count < 1 || count > MOST_STEPS) {
-        PyErr_SetString(PyExc_ValueError, "a pattern of too many steps");
+        fail("a pattern of too many steps");
         return false;
     }
     pattern->number = number;
@@ -272,7 +271,7 @@ static bool read_pattern(Pattern *pattern, PyObject *object, Py_ssize_t names) {
             return false;
         }
         if ((i == 0) != (step->parent < 0) || step->parent >= i || step->before >= i || step->capture >= names) {
-            PyErr_SetString(PyExc_ValueError, "steps that do not follow from each other");
+            fail("steps that do not follow from each other");
             return false;
         }
         pattern->last_capture = step->capture < 0 ? pattern->last_capture : i;
@@ -290,8 +289,7 @@ static PyObject *patterns_new(PyTypeObject *type, PyObject *arguments, PyObject 
         PyErr_SetString(PyExc_TypeError, "a language is needed");
         return NULL;
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Patterns *self = (Patterns *)(void *)allocate(type, 0);
+    Patterns *self = object_new(type);
     if (self == NULL) {
         return NULL;
     }
@@ -299,8 +297,8 @@ static PyObject *patterns_new(PyTypeObject *type, PyObject *arguments, PyObject 
     self->language = (Language *)(void *)language;
     Py_INCREF(names);
     self->names = names;
-    const Grammar *grammar = self->language->grammar;
-    size_t types = (size_t)grammar->symbols + grammar->aliases;
+    const TSLanguage *grammar = self->language->grammar;
+    size_t types = (size_t)grammar->symbol_count + grammar->alias_count;
     self->count = (uint32_t)PyTuple_Size(list);
     self->patterns = calloc(self->count ? self->count : 1, sizeof *self->patterns);
     self->first = malloc(types * sizeof *self->first);
@@ -316,9 +314,9 @@ static PyObject *patterns_new(PyTypeObject *type, PyObject *arguments, PyObject 
             Py_DECREF((PyObject *)self);
             return NULL;
         }
-        Symbol symbol = pattern->steps[0].symbol;
+        TSSymbol symbol = pattern->steps[0].symbol;
         if (symbol >= types) {
-            PyErr_SetString(PyExc_ValueError, "a pattern begins with a type");
+            fail("a pattern begins with a type");
             Py_DECREF((PyObject *)self);
             return NULL;
         }
@@ -334,10 +332,7 @@ static void patterns_free(PyObject *object) {
     free(self->first);
     Py_XDECREF(self->names);
     Py_XDECREF((PyObject *)self->language);
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef patterns_methods[] = {

@@ -1,115 +1,115 @@
-/* Pieces of the tree, and how productions make larger ones of them. */
+/* Subtrees, and reductions that build larger ones. */
 
 #include "treesitter/parser.h"
 
-uint32_t piece_new(Parser *parser) {
-    if (parser->piece_count >= parser->most_pieces) {
+uint32_t subtree_new(Parser *parser) {
+    if (parser->subtree_count >= parser->max_subtrees) {
         parser->failed = true;
         return NONE;
     }
-    if (!room_for(parser, (void **)&parser->pieces, &parser->piece_room, parser->piece_count + 1, sizeof(Piece))) {
+    if (!array_reserve(parser, (void **)&parser->subtrees, &parser->subtree_capacity, parser->subtree_count + 1, sizeof(Subtree))) {
         parser->failed = true;
         return NONE;
     }
-    if (parser->mends) {
-        if (!room_for(parser, (void **)&parser->tallies, &parser->tally_room, parser->piece_count + 1, sizeof(Tally))) {
+    if (parser->tracks_errors) {
+        if (!array_reserve(parser, (void **)&parser->totals, &parser->total_capacity, parser->subtree_count + 1, sizeof(SubtreeTotals))) {
             parser->failed = true;
             return NONE;
         }
-        parser->tallies[parser->piece_count] = (Tally){0, 0, 0};
+        parser->totals[parser->subtree_count] = (SubtreeTotals){0, 0, 0};
     }
-    return parser->piece_count++;
+    return parser->subtree_count++;
 }
 
-uint32_t piece_copy(Parser *parser, uint32_t number) {
-    uint32_t copy = piece_new(parser);
+uint32_t subtree_copy(Parser *parser, uint32_t number) {
+    uint32_t copy = subtree_new(parser);
     if (copy != NONE) {
-        parser->pieces[copy] = parser->pieces[number];
-        if (parser->mends) {
-            parser->tallies[copy] = parser->tallies[number];
+        parser->subtrees[copy] = parser->subtrees[number];
+        if (parser->tracks_errors) {
+            parser->totals[copy] = parser->totals[number];
         }
     }
     return copy;
 }
 
-/* Room for `count` children more. An error that grows token by token lists all that it had each time. */
+/* Room for `count` more children. An ERROR that grows token by token lists all its children each time, hence the limit. */
 bool children_room(Parser *parser, uint32_t count) {
-    if ((uint64_t)parser->child_count + count > parser->most_children) {
+    if ((uint64_t)parser->child_count + count > parser->max_children) {
         parser->failed = true;
         return false;
     }
-    if (!room_for(parser, (void **)&parser->children, &parser->child_room, parser->child_count + count, sizeof(uint32_t))) {
+    if (!array_reserve(parser, (void **)&parser->children, &parser->child_capacity, parser->child_count + count, sizeof(uint32_t))) {
         parser->failed = true;
         return false;
     }
     return true;
 }
 
-/* What there is to see in a piece, and what it took to read it. */
-static Tally tally_of(Parser *parser, const Piece *piece) {
-    const Grammar *grammar = parser->grammar;
-    bool is_error = piece->symbol == SYMBOL_ERROR || piece->symbol == SYMBOL_PASSED;
-    const Symbol *aliases =
-        piece->production ? grammar->alias_sequences + (size_t)piece->production * grammar->longest_production : NULL;
-    Tally tally = {0, 0, 0};
+/* Error cost and visible nodes of a subtree, from its children. */
+static SubtreeTotals sum_children(Parser *parser, const Subtree *subtree) {
+    const TSLanguage *grammar = parser->grammar;
+    bool is_error = subtree->symbol == SYMBOL_ERROR || subtree->symbol == SYMBOL_ERROR_REPEAT;
+    const TSSymbol *aliases =
+        subtree->production_id ? grammar->alias_sequences + (size_t)subtree->production_id * grammar->max_alias_sequence_length : NULL;
+    SubtreeTotals total = {0, 0, 0};
     uint32_t position = 0;
-    for (uint32_t i = 0; i < piece->count; i++) {
-        uint32_t number = parser->children[piece->children + i];
-        const Piece *child = &parser->pieces[number];
-        const Tally *inner = &parser->tallies[number];
+    for (uint32_t i = 0; i < subtree->count; i++) {
+        uint32_t number = parser->children[subtree->children + i];
+        const Subtree *child = &parser->subtrees[number];
+        const SubtreeTotals *inner = &parser->totals[number];
         bool is_extra = child->flags & IS_EXTRA, is_seen = is_visible(grammar, child->symbol);
-        if (child->symbol != SYMBOL_PASSED) {
-            tally.cost += inner->cost;
+        if (child->symbol != SYMBOL_ERROR_REPEAT) {
+            total.cost += inner->cost;
         }
         if (is_error && !is_extra && !(child->symbol == SYMBOL_ERROR && child->count == 0)) {
-            tally.cost += is_seen ? COST_TREE : child->count ? COST_TREE * inner->visible : 0;
+            total.cost += is_seen ? ERROR_COST_PER_SKIPPED_TREE : child->count ? ERROR_COST_PER_SKIPPED_TREE * inner->visible_child_count : 0;
         }
-        tally.below += inner->below;
+        total.visible_descendant_count += inner->visible_descendant_count;
         if ((!is_extra && child->symbol && aliases != NULL && aliases[position]) || is_seen) {
-            tally.below++;
-            tally.visible++;
+            total.visible_descendant_count++;
+            total.visible_child_count++;
         } else if (child->count) {
-            tally.visible += inner->visible;
+            total.visible_child_count += inner->visible_child_count;
         }
         position += !is_extra;
     }
     if (is_error) {
-        tally.cost += COST_RECOVERY + (piece->end - piece->start) + COST_LINE * lines_between(parser, piece->start, piece->end);
+        total.cost += ERROR_COST_PER_RECOVERY + (subtree->end - subtree->start) + ERROR_COST_PER_SKIPPED_LINE * newlines_between(parser, subtree->start, subtree->end);
     }
-    return tally;
+    return total;
 }
 
-/* A piece of the last `count` children that were listed; an empty one is where the text has been read to. */
-uint32_t piece_made(Parser *parser, Symbol symbol, uint16_t production, uint32_t count, uint32_t position) {
-    uint32_t number = piece_new(parser);
+/* A subtree of the last `count` children listed; an empty one lies at `position`. */
+uint32_t subtree_new_node(Parser *parser, TSSymbol symbol, uint16_t production_id, uint32_t count, uint32_t position) {
+    uint32_t number = subtree_new(parser);
     if (number == NONE) {
         return NONE;
     }
     const uint32_t *children = parser->children + (parser->child_count - count);
-    Piece piece = {position, position, position, parser->child_count - count, count, 0, symbol, production, 0, 0};
+    Subtree subtree = {position, position, position, parser->child_count - count, count, 0, symbol, production_id, 0, 0};
     if (count) {
-        const Piece *first = &parser->pieces[children[0]];
-        piece.begin = first->begin;
-        piece.start = first->start;
-        piece.end = parser->pieces[children[count - 1]].end;
+        const Subtree *first = &parser->subtrees[children[0]];
+        subtree.begin = first->begin;
+        subtree.start = first->start;
+        subtree.end = parser->subtrees[children[count - 1]].end;
         for (uint32_t i = 0; i < count; i++) {
-            piece.precedence += parser->pieces[children[i]].precedence;
+            subtree.dynamic_precedence += parser->subtrees[children[i]].dynamic_precedence;
         }
     }
-    parser->pieces[number] = piece;
-    if (parser->mends) {
-        parser->tallies[number] = tally_of(parser, &piece);
+    parser->subtrees[number] = subtree;
+    if (parser->tracks_errors) {
+        parser->totals[number] = sum_children(parser, &subtree);
     }
     return number;
 }
 
-/* Lists the pieces of a path as children, but for the extras at its end, which go to `extras`. */
-uint32_t list_children(Parser *parser, uint32_t cell, Bytes *extras) {
+/* Lists popped subtrees as children, except trailing extras, which go to `extras`. */
+uint32_t take_children(Parser *parser, uint32_t cell, Bytes *extras) {
     uint32_t count = 0, kept = 0;
     extras->used = 0;
     for (uint32_t at = cell; at != NONE; at = parser->cells[at].above) {
         count++;
-        if (!(parser->pieces[parser->cells[at].piece].flags & IS_EXTRA)) {
+        if (!(parser->subtrees[parser->cells[at].subtree].flags & IS_EXTRA)) {
             kept = count;
         }
     }
@@ -118,17 +118,17 @@ uint32_t list_children(Parser *parser, uint32_t cell, Bytes *extras) {
     }
     uint32_t number = 0;
     for (uint32_t at = cell; at != NONE; at = parser->cells[at].above, number++) {
-        uint32_t piece = parser->cells[at].piece;
+        uint32_t subtree = parser->cells[at].subtree;
         if (number < kept) {
-            parser->children[parser->child_count++] = piece;
-        } else if (bytes_append_number(extras, piece) < 0) {
+            parser->children[parser->child_count++] = subtree;
+        } else if (bytes_append_number(extras, subtree) < 0) {
             parser->failed = true;
         }
     }
     return kept;
 }
 
-/* Below zero where the first of two trees comes first, above where the second does. */
+/* Compares trees by symbol and number of children, depth first: below, equal to or above zero. */
 static int compare(Parser *parser, uint32_t left, uint32_t right) {
     Bytes pending = {0};
     uint32_t pair[2] = {left, right};
@@ -139,7 +139,7 @@ static int compare(Parser *parser, uint32_t left, uint32_t right) {
     while (!parser->failed && !result && pending.used) {
         pending.used -= sizeof pair;
         memcpy(pair, pending.data + pending.used, sizeof pair);
-        const Piece *a = &parser->pieces[pair[0]], *b = &parser->pieces[pair[1]];
+        const Subtree *a = &parser->subtrees[pair[0]], *b = &parser->subtrees[pair[1]];
         parser->steps++;
         if (a->symbol != b->symbol) {
             result = a->symbol < b->symbol ? -1 : 1;
@@ -157,25 +157,25 @@ static int compare(Parser *parser, uint32_t left, uint32_t right) {
     return result;
 }
 
-/* Whether the second of two readings of the same text is the better one. */
-static bool is_better(Parser *parser, uint32_t known, uint32_t other) {
-    uint32_t cost = piece_cost(parser, known), other_cost = piece_cost(parser, other);
+/* Whether the second of two trees for the same text is preferred. */
+static bool select_other(Parser *parser, uint32_t known, uint32_t other) {
+    uint32_t cost = subtree_error_cost(parser, known), other_cost = subtree_error_cost(parser, other);
     if (cost != other_cost) {
         return other_cost < cost;
     }
-    int32_t a = parser->pieces[known].precedence, b = parser->pieces[other].precedence;
+    int32_t a = parser->subtrees[known].dynamic_precedence, b = parser->subtrees[other].dynamic_precedence;
     return a != b ? b > a : cost > 0 || compare(parser, known, other) > 0;
 }
 
-static void push_made(Parser *parser, uint32_t version, uint32_t made, int16_t precedence, bool ends_extra, const Bytes *extras) {
-    State state = parser->places[parser->heads[version].place].state;
-    Piece *piece = &parser->pieces[made];
-    State next = grammar_next(parser, state, piece->symbol);
+static void push_reduced(Parser *parser, uint32_t version, uint32_t made, int16_t dynamic_precedence, bool ends_extra, const Bytes *extras) {
+    TSStateId state = parser->stack_nodes[parser->heads[version].node].state;
+    Subtree *subtree = &parser->subtrees[made];
+    TSStateId next = language_next_state(parser, state, subtree->symbol);
     if (ends_extra && next == state) {
-        piece->flags |= IS_EXTRA;
+        subtree->flags |= IS_EXTRA;
     }
-    if (piece->count) {
-        piece->precedence += precedence;
+    if (subtree->count) {
+        subtree->dynamic_precedence += dynamic_precedence;
     }
     stack_push(parser, version, made, next);
     for (size_t i = 0; i < extras->used && !parser->failed; i += sizeof(uint32_t)) {
@@ -185,21 +185,21 @@ static void push_made(Parser *parser, uint32_t version, uint32_t made, int16_t p
     }
 }
 
-/* The usual case, of one version whose stack is a chain as far as it matters: nothing branches, nothing merges. */
-bool reduce_chain(Parser *parser, Action action, bool ends_extra) {
-    uint32_t place = parser->heads[0].place, wanted = action.reduce.count, count = 0;
+/* The common case: one version, and a stack without branches as far down as the reduction reaches. */
+bool reduce_single_version(Parser *parser, TSParseAction action, bool ends_extra) {
+    uint32_t node = parser->heads[0].node, wanted = action.reduce.count, count = 0;
     bool after_last = true;
     uint32_t extras = 0;
     parser->extras.used = 0;
-    if (parser->floor == UINT32_MAX) {
-        parser->floor = parser->place_count;
+    if (parser->chain_start == UINT32_MAX) {
+        parser->chain_start = parser->stack_node_count;
     }
     for (uint32_t left = wanted; left;) {
-        const Place *from = &parser->places[place];
+        const StackNode *from = &parser->stack_nodes[node];
         if (from->links != 1) {
             return false;
         }
-        if (!(parser->pieces[from->piece].flags & IS_EXTRA)) {
+        if (!(parser->subtrees[from->subtree].flags & IS_EXTRA)) {
             left--;
             after_last = false;
         }
@@ -208,67 +208,67 @@ bool reduce_chain(Parser *parser, Action action, bool ends_extra) {
         } else {
             count++;
         }
-        place = from->before;
+        node = from->previous;
     }
     if (!children_room(parser, count)) {
         return true;
     }
-    uint32_t from = parser->heads[0].place;
-    for (uint32_t i = 0; i < extras; i++, from = parser->places[from].before) {
-        if (bytes_append_number(&parser->extras, parser->places[from].piece) < 0) {
+    uint32_t from = parser->heads[0].node;
+    for (uint32_t i = 0; i < extras; i++, from = parser->stack_nodes[from].previous) {
+        if (bytes_append_number(&parser->extras, parser->stack_nodes[from].subtree) < 0) {
             parser->failed = true;
             return true;
         }
     }
-    /* They were met from the top down. */
+    /* They were found from the top down. */
     uint32_t *list = (uint32_t *)(void *)parser->extras.data;
     for (uint32_t i = 0; i < extras / 2; i++) {
         uint32_t swapped = list[i];
         list[i] = list[extras - 1 - i];
         list[extras - 1 - i] = swapped;
     }
-    for (uint32_t i = count; i-- > 0; from = parser->places[from].before) {
-        parser->children[parser->child_count + i] = parser->places[from].piece;
+    for (uint32_t i = count; i-- > 0; from = parser->stack_nodes[from].previous) {
+        parser->children[parser->child_count + i] = parser->stack_nodes[from].subtree;
     }
     parser->child_count += count;
     uint32_t made =
-        piece_made(parser, action.reduce.symbol, action.reduce.production, count, parser->places[place].position);
+        subtree_new_node(parser, action.reduce.symbol, action.reduce.production_id, count, parser->stack_nodes[node].position);
     if (made == NONE) {
         return true;
     }
-    /* What was passed is nobody else's: the room of its places is used again. */
-    parser->place_count = place + 1 > parser->floor ? place + 1 : parser->floor;
-    parser->heads[0].place = place;
-    push_made(parser, 0, made, action.reduce.precedence, ends_extra, &parser->extras);
+    /* Nothing else links to the popped stack nodes: their memory is reused. */
+    parser->stack_node_count = node + 1 > parser->chain_start ? node + 1 : parser->chain_start;
+    parser->heads[0].node = node;
+    push_reduced(parser, 0, made, action.reduce.dynamic_precedence, ends_extra, &parser->extras);
     return true;
 }
 
-/* Follows a production on a version of its own; the number of the first version that came of it, or NONE. */
-uint32_t reduce(Parser *parser, uint32_t version, Action action, bool ends_extra) {
-    uint32_t before = parser->head_count, removed = 0, halted = 0;
+/* Reduces on new versions; the first of these, or NONE. */
+uint32_t reduce(Parser *parser, uint32_t version, TSParseAction action, bool ends_extra) {
+    uint32_t previous = parser->head_count, removed = 0, halted = 0;
     stack_pop(parser, version, action.reduce.count);
     for (uint32_t i = 0; i < parser->head_count; i++) {
         halted += parser->heads[i].status == HALTED;
     }
-    for (uint32_t i = 0; i < parser->cut_count && !parser->failed; i++) {
-        Cut cut = parser->cuts[i];
-        uint32_t made_version = cut.version - removed;
-        if (made_version > MOST_VERSIONS + VERSIONS_OVER + halted) {
+    for (uint32_t i = 0; i < parser->slice_count && !parser->failed; i++) {
+        StackSlice slice = parser->slices[i];
+        uint32_t made_version = slice.version - removed;
+        if (made_version > MAX_VERSION_COUNT + MAX_VERSION_COUNT_OVERFLOW + halted) {
             stack_remove(parser, made_version);
             removed++;
-            while (i + 1 < parser->cut_count && parser->cuts[i + 1].version == cut.version) {
+            while (i + 1 < parser->slice_count && parser->slices[i + 1].version == slice.version) {
                 i++;
             }
             continue;
         }
-        uint32_t position = parser->places[parser->heads[made_version].place].position;
-        uint32_t count = list_children(parser, cut.cell, &parser->extras);
-        uint32_t made = piece_made(parser, action.reduce.symbol, action.reduce.production, count, position);
-        while (i + 1 < parser->cut_count && parser->cuts[i + 1].version == cut.version && !parser->failed) {
+        uint32_t position = parser->stack_nodes[parser->heads[made_version].node].position;
+        uint32_t count = take_children(parser, slice.cell, &parser->extras);
+        uint32_t made = subtree_new_node(parser, action.reduce.symbol, action.reduce.production_id, count, position);
+        while (i + 1 < parser->slice_count && parser->slices[i + 1].version == slice.version && !parser->failed) {
             i++;
-            count = list_children(parser, parser->cuts[i].cell, &parser->other_extras);
-            uint32_t other = piece_made(parser, action.reduce.symbol, action.reduce.production, count, position);
-            if (!parser->failed && is_better(parser, made, other)) {
+            count = take_children(parser, parser->slices[i].cell, &parser->other_extras);
+            uint32_t other = subtree_new_node(parser, action.reduce.symbol, action.reduce.production_id, count, position);
+            if (!parser->failed && select_other(parser, made, other)) {
                 made = other;
                 Bytes swapped = parser->extras;
                 parser->extras = parser->other_extras;
@@ -278,7 +278,7 @@ uint32_t reduce(Parser *parser, uint32_t version, Action action, bool ends_extra
         if (parser->failed) {
             break;
         }
-        push_made(parser, made_version, made, action.reduce.precedence, ends_extra, &parser->extras);
+        push_reduced(parser, made_version, made, action.reduce.dynamic_precedence, ends_extra, &parser->extras);
         for (uint32_t j = 0; j < made_version && !parser->failed; j++) {
             if (j != version && stack_merge(parser, j, made_version)) {
                 removed++;
@@ -286,46 +286,46 @@ uint32_t reduce(Parser *parser, uint32_t version, Action action, bool ends_extra
             }
         }
     }
-    return parser->head_count > before ? before : NONE;
+    return parser->head_count > previous ? previous : NONE;
 }
 
-/* The end of the text is reached: what was read becomes the tree, with what stands before and after it. */
-void accept_text(Parser *parser, uint32_t version, uint32_t token) {
+/* The end of the text: what was parsed becomes the tree, together with the extras around it. */
+void accept_tree(Parser *parser, uint32_t version, uint32_t token) {
     stack_push(parser, version, token, 1);
     if (parser->failed) {
         return;
     }
     stack_pop(parser, version, NONE);
-    for (uint32_t i = 0; i < parser->cut_count && !parser->failed; i++) {
+    for (uint32_t i = 0; i < parser->slice_count && !parser->failed; i++) {
         uint32_t whole = NONE, total = 0;
-        for (uint32_t at = parser->cuts[i].cell; at != NONE; at = parser->cells[at].above) {
-            uint32_t piece = parser->cells[at].piece;
-            whole = parser->pieces[piece].flags & IS_EXTRA ? whole : piece;
+        for (uint32_t at = parser->slices[i].cell; at != NONE; at = parser->cells[at].above) {
+            uint32_t subtree = parser->cells[at].subtree;
+            whole = parser->subtrees[subtree].flags & IS_EXTRA ? whole : subtree;
             total++;
         }
-        if (whole == NONE || !children_room(parser, total + parser->pieces[whole].count)) {
+        if (whole == NONE || !children_room(parser, total + parser->subtrees[whole].count)) {
             parser->failed = true;
             return;
         }
-        Piece inner = parser->pieces[whole];
+        Subtree inner = parser->subtrees[whole];
         uint32_t begin = parser->child_count;
-        for (uint32_t at = parser->cuts[i].cell; at != NONE; at = parser->cells[at].above) {
-            if (parser->cells[at].piece != whole) {
-                parser->children[parser->child_count++] = parser->cells[at].piece;
+        for (uint32_t at = parser->slices[i].cell; at != NONE; at = parser->cells[at].above) {
+            if (parser->cells[at].subtree != whole) {
+                parser->children[parser->child_count++] = parser->cells[at].subtree;
                 continue;
             }
             for (uint32_t k = 0; k < inner.count; k++) {
                 parser->children[parser->child_count++] = parser->children[inner.children + k];
             }
         }
-        uint32_t root = piece_made(parser, inner.symbol, inner.production, parser->child_count - begin, 0);
-        parser->accepted++;
-        if (root != NONE && (parser->finished == NONE || is_better(parser, parser->finished, root))) {
-            parser->finished = root;
+        uint32_t root = subtree_new_node(parser, inner.symbol, inner.production_id, parser->child_count - begin, 0);
+        parser->accept_count++;
+        if (root != NONE && (parser->finished_tree == NONE || select_other(parser, parser->finished_tree, root))) {
+            parser->finished_tree = root;
         }
     }
-    if (parser->cut_count) {
-        stack_remove(parser, parser->cuts[0].version);
+    if (parser->slice_count) {
+        stack_remove(parser, parser->slices[0].version);
     }
     parser->heads[version].status = HALTED;
 }

@@ -1,18 +1,18 @@
-/* The parser's stack: a graph of places. Readings that differ share what lies below, and become one where they agree again. */
+/* The graph-structured stack: versions share what lies below them and merge where they agree again. */
 
 #include "treesitter/parser.h"
 
 #include <stdlib.h>
 
-enum { DEEPEST_MERGE = 1024, DEEPEST_RESORT = 16 };
+enum { MAX_MERGE_DEPTH = 1024, MAX_SUMMARY_DEPTH = 16 };
 
 enum {
-    MOST_MEMORY = 256 << 20, /* bytes for one text; real ones of a megabyte take 50 MB */
-    MOST_RESORTS = 32 << 20, /* bytes, beside these */
-    LARGE = 16 << 20, /* bytes from which on room grows by a quarter: doubled, it would soon be all that there may be */
+    MAX_MEMORY = 256 << 20, /* bytes for one text; ordinary ones of a megabyte take 50 MB */
+    MAX_SUMMARY_BYTES = 32 << 20, /* on top of that */
+    LARGE = 16 << 20, /* bytes from which on buffers grow by a quarter instead of doubling */
 };
 
-bool room_make(Parser *parser, void **data, uint32_t *room, uint32_t needed, size_t size) {
+bool array_grow(Parser *parser, void **data, uint32_t *room, uint32_t needed, size_t size) {
     uint32_t wanted = *room ? *room : 256;
     while (wanted < needed) {
         if (wanted > UINT32_MAX / 4) {
@@ -21,7 +21,7 @@ bool room_make(Parser *parser, void **data, uint32_t *room, uint32_t needed, siz
         wanted += wanted * size < LARGE ? wanted : wanted / 4;
     }
     size_t more = (size_t)(wanted - *room) * size;
-    if (parser->memory + more > MOST_MEMORY) {
+    if (parser->memory + more > MAX_MEMORY) {
         return false;
     }
     void *larger = realloc(*data, (size_t)wanted * size);
@@ -34,70 +34,70 @@ bool room_make(Parser *parser, void **data, uint32_t *room, uint32_t needed, siz
     return true;
 }
 
-static uint32_t place_new(Parser *parser) {
-    if (!room_for(parser, (void **)&parser->places, &parser->place_room, parser->place_count + 1, sizeof(Place))) {
+static uint32_t stack_node_new(Parser *parser) {
+    if (!array_reserve(parser, (void **)&parser->stack_nodes, &parser->stack_node_capacity, parser->stack_node_count + 1, sizeof(StackNode))) {
         parser->failed = true;
         return NONE;
     }
-    if (parser->mends && !room_for(parser, (void **)&parser->tolls, &parser->toll_room, parser->place_count + 1, sizeof(Toll))) {
+    if (parser->tracks_errors && !array_reserve(parser, (void **)&parser->stack_totals, &parser->stack_total_capacity, parser->stack_node_count + 1, sizeof(StackTotals))) {
         parser->failed = true;
         return NONE;
     }
-    return parser->place_count++;
+    return parser->stack_node_count++;
 }
 
-/* How far a piece brings a version, in nodes. */
-static uint32_t nodes_in(const Parser *parser, uint32_t piece) {
-    Symbol symbol = parser->pieces[piece].symbol;
-    return parser->tallies[piece].below + (symbol == SYMBOL_PASSED || is_visible(parser->grammar, symbol));
+/* Visible nodes in a subtree, itself included. */
+static uint32_t visible_node_count(const Parser *parser, uint32_t subtree) {
+    TSSymbol symbol = parser->subtrees[subtree].symbol;
+    return parser->totals[subtree].visible_descendant_count + (symbol == SYMBOL_ERROR_REPEAT || is_visible(parser->grammar, symbol));
 }
 
 bool stack_begin(Parser *parser) {
-    parser->place_count = parser->link_count = parser->cell_count = parser->floor = 0;
-    uint32_t base = place_new(parser);
+    parser->stack_node_count = parser->link_count = parser->cell_count = parser->chain_start = 0;
+    uint32_t base = stack_node_new(parser);
     if (base == NONE) {
         return false;
     }
-    parser->places[base] = (Place){0, 1, 0, 0, NONE, NONE, NONE};
-    if (parser->mends) {
-        parser->tolls[base] = (Toll){0, 0};
+    parser->stack_nodes[base] = (StackNode){0, 1, 0, 0, NONE, NONE, NONE};
+    if (parser->tracks_errors) {
+        parser->stack_totals[base] = (StackTotals){0, 0};
     }
-    parser->floor = 1;
-    parser->resorts.used = 0;
-    parser->heads[0] = (Head){base, 0, ACTIVE, 0, NONE, NONE, 0};
+    parser->chain_start = 1;
+    parser->summaries.used = 0;
+    parser->heads[0] = (StackHead){base, 0, ACTIVE, 0, NONE, NONE, 0};
     parser->head_count = 1;
     return true;
 }
 
-/* Without a piece, it is a break: what follows does not follow from what was. */
-void stack_push(Parser *parser, uint32_t version, uint32_t piece, State state) {
-    uint32_t number = place_new(parser);
+/* Without a subtree it marks a discontinuity, after which recovery starts. */
+void stack_push(Parser *parser, uint32_t version, uint32_t subtree, TSStateId state) {
+    uint32_t number = stack_node_new(parser);
     if (number == NONE) {
         return;
     }
-    Head *head = &parser->heads[version];
-    Place place = {parser->places[head->place].position, state, 1, parser->places[head->place].precedence, head->place, piece, NONE};
-    if (piece != NONE) {
-        place.position = parser->pieces[piece].end;
-        place.precedence += parser->pieces[piece].precedence;
+    StackHead *head = &parser->heads[version];
+    StackNode node = {parser->stack_nodes[head->node].position, state, 1, parser->stack_nodes[head->node].dynamic_precedence, head->node, subtree, NONE};
+    if (subtree != NONE) {
+        node.position = parser->subtrees[subtree].end;
+        node.dynamic_precedence += parser->subtrees[subtree].dynamic_precedence;
     }
-    parser->places[number] = place;
-    if (parser->mends) {
-        Toll toll = parser->tolls[head->place];
-        if (piece == NONE) {
-            head->nodes_at_error = toll.nodes;
+    parser->stack_nodes[number] = node;
+    if (parser->tracks_errors) {
+        StackTotals total = parser->stack_totals[head->node];
+        if (subtree == NONE) {
+            head->node_count_at_last_error = total.nodes;
         } else {
-            toll.cost += parser->tallies[piece].cost;
-            toll.nodes += nodes_in(parser, piece);
+            total.cost += parser->totals[subtree].cost;
+            total.nodes += visible_node_count(parser, subtree);
         }
-        parser->tolls[number] = toll;
+        parser->stack_totals[number] = total;
     }
-    head->place = number;
+    head->node = number;
 }
 
 void stack_remove(Parser *parser, uint32_t version) {
     parser->head_count--;
-    memmove(&parser->heads[version], &parser->heads[version + 1], (parser->head_count - version) * sizeof(Head));
+    memmove(&parser->heads[version], &parser->heads[version + 1], (parser->head_count - version) * sizeof(StackHead));
 }
 
 void stack_replace(Parser *parser, uint32_t source, uint32_t target) {
@@ -111,289 +111,289 @@ void stack_replace(Parser *parser, uint32_t source, uint32_t target) {
     }
 }
 
-Link stack_link(const Parser *parser, uint32_t place, uint32_t number) {
-    const Place *from = &parser->places[place];
+StackLink stack_link(const Parser *parser, uint32_t node, uint32_t number) {
+    const StackNode *from = &parser->stack_nodes[node];
     if (number == 0) {
-        return (Link){from->before, from->piece};
+        return (StackLink){from->previous, from->subtree};
     }
-    return parser->links[(size_t)from->more * (MOST_LINKS - 1) + number - 1];
+    return parser->links[(size_t)from->more * (MAX_LINK_COUNT - 1) + number - 1];
 }
 
-static uint32_t scanned_by(const Piece *piece) {
-    return piece->flags & IS_EXTERNAL ? piece->children : 0;
+static uint32_t scanner_state_of(const Subtree *subtree) {
+    return subtree->flags & IS_EXTERNAL ? subtree->children : 0;
 }
 
-/* Whether two pieces may stand for each other until somebody looks inside. */
-static bool are_alike(const Parser *parser, uint32_t one, uint32_t other) {
+/* Whether two subtrees are interchangeable as links. */
+static bool subtrees_equivalent(const Parser *parser, uint32_t one, uint32_t other) {
     if (one == other) {
         return true;
     }
     if (one == NONE || other == NONE) {
         return false;
     }
-    const Piece *a = &parser->pieces[one], *b = &parser->pieces[other];
+    const Subtree *a = &parser->subtrees[one], *b = &parser->subtrees[other];
     if (a->symbol != b->symbol) {
         return false;
     }
-    if (piece_cost(parser, one) && piece_cost(parser, other)) {
+    if (subtree_error_cost(parser, one) && subtree_error_cost(parser, other)) {
         return true;
     }
     return a->start - a->begin == b->start - b->begin && a->end - a->start == b->end - b->start &&
-           a->count == b->count && (a->flags & IS_EXTRA) == (b->flags & IS_EXTRA) && scanned_by(a) == scanned_by(b);
+           a->count == b->count && (a->flags & IS_EXTRA) == (b->flags & IS_EXTRA) && scanner_state_of(a) == scanner_state_of(b);
 }
 
-static void set_piece(Parser *parser, uint32_t place, uint32_t number, uint32_t piece) {
+static void set_subtree(Parser *parser, uint32_t node, uint32_t number, uint32_t subtree) {
     if (number == 0) {
-        parser->places[place].piece = piece;
+        parser->stack_nodes[node].subtree = subtree;
     } else {
-        parser->links[(size_t)parser->places[place].more * (MOST_LINKS - 1) + number - 1].piece = piece;
+        parser->links[(size_t)parser->stack_nodes[node].more * (MAX_LINK_COUNT - 1) + number - 1].subtree = subtree;
     }
 }
 
-static int32_t precedence_through(const Parser *parser, Link link) {
-    return parser->places[link.before].precedence + (link.piece == NONE ? 0 : parser->pieces[link.piece].precedence);
+static int32_t precedence_through(const Parser *parser, StackLink link) {
+    return parser->stack_nodes[link.previous].dynamic_precedence + (link.subtree == NONE ? 0 : parser->subtrees[link.subtree].dynamic_precedence);
 }
 
-static uint32_t toll_at(const Parser *parser, uint32_t place) {
-    return parser->mends ? parser->tolls[place].cost : 0;
+static uint32_t error_cost_at(const Parser *parser, uint32_t node) {
+    return parser->tracks_errors ? parser->stack_totals[node].cost : 0;
 }
 
-static void add_link(Parser *parser, uint32_t place, Link link, int depth) {
-    if (link.before == place) {
+static void add_link(Parser *parser, uint32_t node, StackLink link, int depth) {
+    if (link.previous == node) {
         return;
     }
-    if (depth > DEEPEST_MERGE) {
+    if (depth > MAX_MERGE_DEPTH) {
         parser->failed = true;
         return;
     }
     parser->steps++;
     int32_t through = precedence_through(parser, link);
-    for (uint32_t i = 0; i < parser->places[place].links; i++) {
-        Link known = stack_link(parser, place, i);
-        if (!are_alike(parser, known.piece, link.piece)) {
+    for (uint32_t i = 0; i < parser->stack_nodes[node].links; i++) {
+        StackLink known = stack_link(parser, node, i);
+        if (!subtrees_equivalent(parser, known.subtree, link.subtree)) {
             continue;
         }
-        if (known.before == link.before) {
-            /* Between the same two places only the preferred one is kept. */
-            if (link.piece != NONE && parser->pieces[link.piece].precedence > parser->pieces[known.piece].precedence) {
-                set_piece(parser, place, i, link.piece);
-                parser->places[place].precedence = through;
+        if (known.previous == link.previous) {
+            /* Between the same two nodes only the preferred subtree is kept. */
+            if (link.subtree != NONE && parser->subtrees[link.subtree].dynamic_precedence > parser->subtrees[known.subtree].dynamic_precedence) {
+                set_subtree(parser, node, i, link.subtree);
+                parser->stack_nodes[node].dynamic_precedence = through;
             }
             return;
         }
-        const Place *a = &parser->places[known.before], *b = &parser->places[link.before];
-        if (a->state == b->state && a->position == b->position && toll_at(parser, known.before) == toll_at(parser, link.before)) {
-            for (uint32_t j = 0; j < parser->places[link.before].links && !parser->failed; j++) {
-                add_link(parser, known.before, stack_link(parser, link.before, j), depth + 1);
+        const StackNode *a = &parser->stack_nodes[known.previous], *b = &parser->stack_nodes[link.previous];
+        if (a->state == b->state && a->position == b->position && error_cost_at(parser, known.previous) == error_cost_at(parser, link.previous)) {
+            for (uint32_t j = 0; j < parser->stack_nodes[link.previous].links && !parser->failed; j++) {
+                add_link(parser, known.previous, stack_link(parser, link.previous, j), depth + 1);
             }
             through = precedence_through(parser, link);
-            if (through > parser->places[place].precedence) {
-                parser->places[place].precedence = through;
+            if (through > parser->stack_nodes[node].dynamic_precedence) {
+                parser->stack_nodes[node].dynamic_precedence = through;
             }
             return;
         }
     }
-    Place *into = &parser->places[place];
-    if (into->links == MOST_LINKS) {
+    StackNode *into = &parser->stack_nodes[node];
+    if (into->links == MAX_LINK_COUNT) {
         return;
     }
     if (into->links == 0) {
-        parser->failed = true; /* nothing leads to the begin of a text */
+        parser->failed = true; /* nothing links to the start of a text */
         return;
     }
     if (into->links == 1) {
-        if (!room_for(parser, (void **)&parser->links, &parser->link_room, parser->link_count + MOST_LINKS - 1, sizeof(Link))) {
+        if (!array_reserve(parser, (void **)&parser->links, &parser->link_capacity, parser->link_count + MAX_LINK_COUNT - 1, sizeof(StackLink))) {
             parser->failed = true;
             return;
         }
-        into->more = parser->link_count / (MOST_LINKS - 1);
-        parser->link_count += MOST_LINKS - 1;
+        into->more = parser->link_count / (MAX_LINK_COUNT - 1);
+        parser->link_count += MAX_LINK_COUNT - 1;
     }
-    parser->links[(size_t)into->more * (MOST_LINKS - 1) + into->links - 1] = link;
+    parser->links[(size_t)into->more * (MAX_LINK_COUNT - 1) + into->links - 1] = link;
     into->links++;
-    if (through > into->precedence) {
-        into->precedence = through;
+    if (through > into->dynamic_precedence) {
+        into->dynamic_precedence = through;
     }
-    if (parser->mends) {
-        uint32_t nodes = parser->tolls[link.before].nodes + (link.piece == NONE ? 0 : nodes_in(parser, link.piece));
-        if (nodes > parser->tolls[place].nodes) {
-            parser->tolls[place].nodes = nodes;
+    if (parser->tracks_errors) {
+        uint32_t nodes = parser->stack_totals[link.previous].nodes + (link.subtree == NONE ? 0 : visible_node_count(parser, link.subtree));
+        if (nodes > parser->stack_totals[node].nodes) {
+            parser->stack_totals[node].nodes = nodes;
         }
     }
 }
 
 bool stack_can_merge(const Parser *parser, uint32_t version, uint32_t other) {
-    const Head *a = &parser->heads[version], *b = &parser->heads[other];
-    const Place *here = &parser->places[a->place], *there = &parser->places[b->place];
+    const StackHead *a = &parser->heads[version], *b = &parser->heads[other];
+    const StackNode *here = &parser->stack_nodes[a->node], *there = &parser->stack_nodes[b->node];
     return a->status == ACTIVE && b->status == ACTIVE && here->state == there->state && here->position == there->position &&
-           toll_at(parser, a->place) == toll_at(parser, b->place) && a->scanned == b->scanned;
+           error_cost_at(parser, a->node) == error_cost_at(parser, b->node) && a->scanner_state == b->scanner_state;
 }
 
-/* Whether two versions have come to the same: then the first is both, and the other is gone. */
+/* Merges the second version into the first where both are in the same state; whether it could. */
 bool stack_merge(Parser *parser, uint32_t version, uint32_t other) {
-    const Head *a = &parser->heads[version], *b = &parser->heads[other];
+    const StackHead *a = &parser->heads[version], *b = &parser->heads[other];
     if (!stack_can_merge(parser, version, other)) {
         return false;
     }
-    uint32_t into = a->place, from = b->place;
-    for (uint32_t i = 0; i < parser->places[from].links && !parser->failed; i++) {
+    uint32_t into = a->node, from = b->node;
+    for (uint32_t i = 0; i < parser->stack_nodes[from].links && !parser->failed; i++) {
         add_link(parser, into, stack_link(parser, from, i), 0);
     }
-    if (parser->mends && parser->places[into].state == 0) {
-        parser->heads[version].nodes_at_error = parser->tolls[into].nodes;
+    if (parser->tracks_errors && parser->stack_nodes[into].state == 0) {
+        parser->heads[version].node_count_at_last_error = parser->stack_totals[into].nodes;
     }
     stack_remove(parser, other);
     return true;
 }
 
-static uint32_t cell_new(Parser *parser, uint32_t piece, uint32_t above) {
-    if (!room_for(parser, (void **)&parser->cells, &parser->cell_room, parser->cell_count + 1, sizeof(Cell))) {
+static uint32_t cell_new(Parser *parser, uint32_t subtree, uint32_t above) {
+    if (!array_reserve(parser, (void **)&parser->cells, &parser->cell_capacity, parser->cell_count + 1, sizeof(Cell))) {
         parser->failed = true;
         return NONE;
     }
-    parser->cells[parser->cell_count] = (Cell){piece, above};
+    parser->cells[parser->cell_count] = (Cell){subtree, above};
     return parser->cell_count++;
 }
 
-/* What lies above a place, for the version that goes on from there: a new one, or one that another path has led to. */
-static void add_cut(Parser *parser, uint32_t version, uint32_t place, uint32_t cell) {
-    if (parser->cut_count >= MOST_PATHS) {
+/* Adds a slice of popped subtrees, on a new version or on one that another iterator made for the same node. */
+static void add_slice(Parser *parser, uint32_t version, uint32_t node, uint32_t cell) {
+    if (parser->slice_count >= MAX_ITERATOR_COUNT) {
         parser->failed = true;
         return;
     }
-    for (uint32_t i = parser->cut_count; i-- > 0;) {
-        Cut known = parser->cuts[i];
-        if (parser->heads[known.version].place == place) {
-            memmove(&parser->cuts[i + 2], &parser->cuts[i + 1], (parser->cut_count - i - 1) * sizeof(Cut));
-            parser->cuts[i + 1] = (Cut){cell, known.version};
-            parser->cut_count++;
+    for (uint32_t i = parser->slice_count; i-- > 0;) {
+        StackSlice known = parser->slices[i];
+        if (parser->heads[known.version].node == node) {
+            memmove(&parser->slices[i + 2], &parser->slices[i + 1], (parser->slice_count - i - 1) * sizeof(StackSlice));
+            parser->slices[i + 1] = (StackSlice){cell, known.version};
+            parser->slice_count++;
             return;
         }
     }
-    if (parser->head_count >= MOST_HEADS) {
+    if (parser->head_count >= MAX_HEAD_COUNT) {
         parser->failed = true;
         return;
     }
-    const Head *head = &parser->heads[version];
-    parser->heads[parser->head_count] = (Head){place, head->scanned, ACTIVE, head->nodes_at_error, NONE, NONE, 0};
-    parser->cuts[parser->cut_count++] = (Cut){cell, parser->head_count++};
+    const StackHead *head = &parser->heads[version];
+    parser->heads[parser->head_count] = (StackHead){node, head->scanner_state, ACTIVE, head->node_count_at_last_error, NONE, NONE, 0};
+    parser->slices[parser->slice_count++] = (StackSlice){cell, parser->head_count++};
 }
 
-/* The next step of the path `i`, on all links of its place: on itself along the first, and on new paths along the others. */
-static void branch(Parser *parser, uint32_t i, bool lists) {
-    Path path = parser->paths[i];
-    uint32_t links = parser->places[path.place].links;
+/* Moves the iterator `i` along the first link of its node, and new iterators along the others. */
+static void follow_links(Parser *parser, uint32_t i, bool lists) {
+    StackIterator iterator = parser->iterators[i];
+    uint32_t links = parser->stack_nodes[iterator.node].links;
     for (uint32_t j = 1; j <= links; j++) {
-        Path *following = &parser->paths[i];
+        StackIterator *following = &parser->iterators[i];
         if (j < links) {
-            if (parser->path_count >= MOST_PATHS) {
+            if (parser->iterator_count >= MAX_ITERATOR_COUNT) {
                 continue;
             }
-            following = &parser->paths[parser->path_count++];
+            following = &parser->iterators[parser->iterator_count++];
         }
-        Link link = stack_link(parser, path.place, j < links ? j : 0);
+        StackLink link = stack_link(parser, iterator.node, j < links ? j : 0);
         parser->steps++;
-        uint32_t cell = lists && link.piece != NONE ? cell_new(parser, link.piece, path.cell) : path.cell;
-        bool counts = link.piece == NONE || !(parser->pieces[link.piece].flags & IS_EXTRA);
-        *following = (Path){link.before, path.counted + counts, cell};
+        uint32_t cell = lists && link.subtree != NONE ? cell_new(parser, link.subtree, iterator.cell) : iterator.cell;
+        bool counts = link.subtree == NONE || !(parser->subtrees[link.subtree].flags & IS_EXTRA);
+        *following = (StackIterator){link.previous, iterator.passed_count + counts, cell};
     }
 }
 
-static void end_path(Parser *parser, uint32_t i) {
-    parser->path_count--;
-    memmove(&parser->paths[i], &parser->paths[i + 1], (parser->path_count - i) * sizeof(Path));
+static void end_iterator(Parser *parser, uint32_t i) {
+    parser->iterator_count--;
+    memmove(&parser->iterators[i], &parser->iterators[i + 1], (parser->iterator_count - i) * sizeof(StackIterator));
 }
 
-static void begin_paths(Parser *parser, uint32_t version) {
-    parser->cut_count = parser->cell_count = 0;
-    parser->paths[0] = (Path){parser->heads[version].place, 0, NONE};
-    parser->path_count = 1;
+static void begin_iterators(Parser *parser, uint32_t version) {
+    parser->slice_count = parser->cell_count = 0;
+    parser->iterators[0] = (StackIterator){parser->heads[version].node, 0, NONE};
+    parser->iterator_count = 1;
 }
 
-/* Follows all paths down from a version's place, until `count` pieces that are no extras are passed; to the begin with NONE. */
+/* Pops `count` subtrees that are not extras along every path; all of them with NONE. */
 void stack_pop(Parser *parser, uint32_t version, uint32_t count) {
-    begin_paths(parser, version);
-    while (parser->path_count && !parser->failed) {
-        uint32_t size = parser->path_count;
+    begin_iterators(parser, version);
+    while (parser->iterator_count && !parser->failed) {
+        uint32_t size = parser->iterator_count;
         for (uint32_t i = 0; i < size && !parser->failed; i++) {
-            Path path = parser->paths[i];
-            uint32_t links = parser->places[path.place].links;
-            bool is_there = count == NONE ? links == 0 : path.counted == count;
-            if (is_there) {
-                add_cut(parser, version, path.place, path.cell);
+            StackIterator iterator = parser->iterators[i];
+            uint32_t links = parser->stack_nodes[iterator.node].links;
+            bool is_done = count == NONE ? links == 0 : iterator.passed_count == count;
+            if (is_done) {
+                add_slice(parser, version, iterator.node, iterator.cell);
             }
-            if (is_there || links == 0) {
-                end_path(parser, i--);
+            if (is_done || links == 0) {
+                end_iterator(parser, i--);
                 size--;
                 continue;
             }
-            branch(parser, i, true);
+            follow_links(parser, i, true);
         }
     }
 }
 
-/* Keeps what lies below a version's place, not too deep: the states that mending may come back to. */
+/* Records the states below a version, to a limited depth, for recovery. */
 void stack_summarize(Parser *parser, uint32_t version) {
-    uint32_t first = (uint32_t)(parser->resorts.used / sizeof(Resort)), count = 0;
-    begin_paths(parser, version);
-    while (parser->path_count && !parser->failed) {
-        uint32_t size = parser->path_count;
+    uint32_t first = (uint32_t)(parser->summaries.used / sizeof(StackSummaryEntry)), count = 0;
+    begin_iterators(parser, version);
+    while (parser->iterator_count && !parser->failed) {
+        uint32_t size = parser->iterator_count;
         for (uint32_t i = 0; i < size && !parser->failed; i++) {
-            Path path = parser->paths[i];
-            const Place *place = &parser->places[path.place];
-            bool is_deep = path.counted > DEEPEST_RESORT, is_known = is_deep;
+            StackIterator iterator = parser->iterators[i];
+            const StackNode *node = &parser->stack_nodes[iterator.node];
+            bool is_deep = iterator.passed_count > MAX_SUMMARY_DEPTH, is_known = is_deep;
             for (uint32_t j = count; j-- > 0 && !is_known;) {
-                const Resort *known = (const Resort *)(const void *)parser->resorts.data + first + j;
-                if (known->depth < path.counted) {
+                const StackSummaryEntry *known = (const StackSummaryEntry *)(const void *)parser->summaries.data + first + j;
+                if (known->depth < iterator.passed_count) {
                     break;
                 }
-                is_known = known->depth == path.counted && known->state == place->state;
+                is_known = known->depth == iterator.passed_count && known->state == node->state;
             }
             if (!is_known) {
-                Resort resort = {place->position, path.counted, place->state};
-                if (parser->resorts.used > MOST_RESORTS || bytes_append(&parser->resorts, &resort, sizeof resort) < 0) {
+                StackSummaryEntry summary_entry = {node->position, iterator.passed_count, node->state};
+                if (parser->summaries.used > MAX_SUMMARY_BYTES || bytes_append(&parser->summaries, &summary_entry, sizeof summary_entry) < 0) {
                     parser->failed = true;
                     return;
                 }
                 count++;
             }
-            if (is_deep || place->links == 0) {
-                end_path(parser, i--);
+            if (is_deep || node->links == 0) {
+                end_iterator(parser, i--);
                 size--;
                 continue;
             }
-            branch(parser, i, false);
+            follow_links(parser, i, false);
         }
     }
     parser->heads[version].summary = first;
     parser->heads[version].summary_count = count;
 }
 
-/* Whether a version has read anything since something was mended. */
+/* Whether a version has advanced since its last error. */
 bool stack_has_advanced(const Parser *parser, uint32_t version) {
-    const Head *head = &parser->heads[version];
-    uint32_t place = head->place;
-    if (toll_at(parser, place) == 0) {
+    const StackHead *head = &parser->heads[version];
+    uint32_t node = head->node;
+    if (error_cost_at(parser, node) == 0) {
         return true;
     }
-    while (parser->places[place].links && parser->places[place].piece != NONE) {
-        uint32_t piece = parser->places[place].piece;
-        if (parser->pieces[piece].end > parser->pieces[piece].begin) {
+    while (parser->stack_nodes[node].links && parser->stack_nodes[node].subtree != NONE) {
+        uint32_t subtree = parser->stack_nodes[node].subtree;
+        if (parser->subtrees[subtree].end > parser->subtrees[subtree].begin) {
             return true;
         }
-        if (parser->tolls[place].nodes <= head->nodes_at_error || piece_cost(parser, piece)) {
+        if (parser->stack_totals[node].nodes <= head->node_count_at_last_error || subtree_error_cost(parser, subtree)) {
             return false;
         }
-        place = parser->places[place].before;
+        node = parser->stack_nodes[node].previous;
     }
     return false;
 }
 
 uint32_t stack_nodes_since_error(Parser *parser, uint32_t version) {
-    Head *head = &parser->heads[version];
-    uint32_t nodes = parser->mends ? parser->tolls[head->place].nodes : 0;
-    if (nodes < head->nodes_at_error) {
-        head->nodes_at_error = nodes;
+    StackHead *head = &parser->heads[version];
+    uint32_t nodes = parser->tracks_errors ? parser->stack_totals[head->node].nodes : 0;
+    if (nodes < head->node_count_at_last_error) {
+        head->node_count_at_last_error = nodes;
     }
-    return nodes - head->nodes_at_error;
+    return nodes - head->node_count_at_last_error;
 }

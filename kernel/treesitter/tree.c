@@ -6,13 +6,6 @@
 
 PyTypeObject *language_type, *tree_type, *node_type;
 
-static void free_object(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
-}
-
 /* Languages. */
 
 static PyObject *language_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
@@ -21,16 +14,15 @@ static PyObject *language_new(PyTypeObject *type, PyObject *arguments, PyObject 
     if (!PyArg_ParseTuple(arguments, "O:Language", &capsule)) {
         return NULL;
     }
-    const Grammar *grammar = PyCapsule_GetPointer(capsule, "tree_sitter.Language");
+    const TSLanguage *grammar = PyCapsule_GetPointer(capsule, "tree_sitter.Language");
     if (grammar == NULL) {
         return NULL;
     }
-    if (grammar->layout < OLDEST_LAYOUT || grammar->layout > NEWEST_LAYOUT) {
-        PyErr_SetString(PyExc_ValueError, "a grammar of another layout");
-        return NULL;
+    const char *problem = language_problem(grammar);
+    if (problem != NULL) {
+        return fail_null(problem);
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Language *self = (Language *)(void *)allocate(type, 0);
+    Language *self = object_new(type);
     if (self == NULL) {
         return NULL;
     }
@@ -40,12 +32,12 @@ static PyObject *language_new(PyTypeObject *type, PyObject *arguments, PyObject 
     self->names = PyList_New(0);
     self->fields = PyDict_New();
     int failed = self->names == NULL || self->fields == NULL;
-    for (uint32_t i = 0; !failed && i < grammar->symbols + grammar->aliases; i++) {
+    for (uint32_t i = 0; !failed && i < grammar->symbol_count + grammar->alias_count; i++) {
         PyObject *name = PyUnicode_InternFromString(grammar->symbol_names[i]);
         failed = name == NULL || PyList_Append(self->names, name) < 0;
         Py_XDECREF(name);
     }
-    for (uint32_t i = 1; !failed && i <= grammar->fields; i++) {
+    for (uint32_t i = 1; !failed && i <= grammar->field_count; i++) {
         PyObject *number = PyLong_FromUnsignedLong(i);
         failed = number == NULL || PyDict_SetItemString(self->fields, grammar->field_names[i], number) < 0;
         Py_XDECREF(number);
@@ -65,7 +57,7 @@ static void language_free(PyObject *object) {
     Py_XDECREF(self->names);
     Py_XDECREF(self->fields);
     Py_XDECREF(self->capsule);
-    free_object(object);
+    object_free(object);
 }
 
 /* The number of a field, 0 where the language has none of that name, or UINT32_MAX with an exception. */
@@ -77,17 +69,17 @@ static uint32_t field_number(const Language *language, PyObject *name) {
     return (uint32_t)PyLong_AsUnsignedLong(number);
 }
 
-/* Holds the room that texts take until the next one needs it, whatever its language: most processes read one at a time. */
-static Parser *holder;
+/* Keeps buffers for the next text, whatever its language: most processes parse one text at a time. */
+static Parser *spare;
 
-/* A parser waits for the next text, unless one does already. */
+/* Keeps a parser for the next text, unless the language has one. */
 static void release_parser(Language *language, Parser *parser) {
-    parser_rest(parser);
-    if (holder == NULL) {
-        holder = parser_new(NULL);
+    parser_reset(parser);
+    if (spare == NULL) {
+        spare = parser_new(NULL);
     }
-    if (holder != NULL) {
-        parser_hand_over(parser, holder);
+    if (spare != NULL) {
+        parser_move_buffers(parser, spare);
     }
     if (language->idle == NULL) {
         language->idle = parser;
@@ -108,15 +100,14 @@ static PyObject *language_parse(PyObject *object, PyObject *text) {
     if (parser == NULL) {
         return PyErr_NoMemory();
     }
-    if (holder != NULL) {
-        parser_hand_over(holder, parser);
+    if (spare != NULL) {
+        parser_move_buffers(spare, parser);
     }
     bool is_read;
     Py_BEGIN_ALLOW_THREADS
-    is_read = parser_read(parser, data, (size_t)size) && parser_flatten(parser) != NONE;
+    is_read = parser_parse(parser, data, (size_t)size) && parser_flatten(parser) != NONE;
     Py_END_ALLOW_THREADS
-    allocfunc allocate = (allocfunc)PyType_GetSlot(tree_type, Py_tp_alloc);
-    Tree *tree = is_read ? (Tree *)(void *)allocate(tree_type, 0) : NULL;
+    Tree *tree = is_read ? object_new(tree_type) : NULL;
     if (tree == NULL) {
         release_parser(self, parser);
         if (is_read) {
@@ -129,7 +120,7 @@ static PyObject *language_parse(PyObject *object, PyObject *text) {
     Py_INCREF(text);
     tree->text = text;
     tree->parser = parser;
-    tree->nodes = parser->flat;
+    tree->nodes = parser->flat_nodes;
     PyObject *root = node_new(tree, 0);
     Py_DECREF((PyObject *)tree);
     return root;
@@ -142,14 +133,14 @@ static PyObject *language_symbol(PyObject *object, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "sp:symbols", &name, &named)) {
         return NULL;
     }
-    const Grammar *grammar = self->grammar;
-    for (uint32_t i = 0; i < grammar->symbols + grammar->aliases; i++) {
-        SymbolKind kind = grammar->kinds[i];
+    const TSLanguage *grammar = self->grammar;
+    for (uint32_t i = 0; i < grammar->symbol_count + grammar->alias_count; i++) {
+        TSSymbolMetadata kind = grammar->symbol_metadata[i];
         if (kind.named == (named != 0) && (kind.visible || kind.supertype) && strcmp(grammar->symbol_names[i], name) == 0) {
             if (kind.supertype) {
-                break; /* it never is a node */
+                break; /* supertypes are never nodes */
             }
-            return PyLong_FromUnsignedLong(grammar->public_symbols[i]);
+            return PyLong_FromUnsignedLong(grammar->public_symbol_map[i]);
         }
     }
     PyErr_Format(PyExc_ValueError, "no node is called %s", name);
@@ -188,7 +179,7 @@ static void tree_free(PyObject *object) {
     release_parser(self->language, self->parser);
     Py_XDECREF(self->text);
     Py_XDECREF((PyObject *)self->language);
-    free_object(object);
+    object_free(object);
 }
 
 static PyType_Slot tree_slots[] = {{Py_tp_dealloc, tree_free}, {0, NULL}};
@@ -199,8 +190,7 @@ PyType_Spec tree_spec = {
 /* Nodes. */
 
 PyObject *node_new(Tree *tree, uint32_t number) {
-    allocfunc allocate = (allocfunc)PyType_GetSlot(node_type, Py_tp_alloc);
-    Node *node = (Node *)(void *)allocate(node_type, 0);
+    Node *node = object_new(node_type);
     if (node != NULL) {
         Py_INCREF((PyObject *)tree);
         node->tree = tree;
@@ -219,10 +209,10 @@ Node *node_of(PyObject *object) {
 
 static void node_free(PyObject *object) {
     Py_XDECREF((PyObject *)((Node *)(void *)object)->tree);
-    free_object(object);
+    object_free(object);
 }
 
-static const Visible *seen(const PyObject *object) {
+static const FlatNode *seen(const PyObject *object) {
     const Node *node = (const Node *)(const void *)object;
     return &node->tree->nodes[node->number];
 }
@@ -293,7 +283,7 @@ static PyObject *node_is_error(PyObject *self, void *unused) {
 
 static PyObject *node_has_error(PyObject *self, void *unused) {
     (void)unused;
-    return PyBool_FromLong(seen(self)->flags & NODE_BROKEN);
+    return PyBool_FromLong(seen(self)->flags & NODE_HAS_ERROR);
 }
 
 static PyObject *node_is_missing(PyObject *self, void *unused) {
@@ -309,10 +299,10 @@ static PyObject *node_parent(PyObject *self, void *unused) {
     return node_new(((Node *)(void *)self)->tree, seen(self)->parent);
 }
 
-/* The children that are named, or all of them, and have a role if one is asked for. */
+/* Named children or all, with a field if one is given. */
 static PyObject *children_of(PyObject *self, bool named, uint32_t field) {
     Node *node = (Node *)(void *)self;
-    const Visible *nodes = node->tree->nodes;
+    const FlatNode *nodes = node->tree->nodes;
     PyObject *list = PyList_New(0);
     for (uint32_t i = node->number + 1; list != NULL && i < nodes[node->number].after; i = nodes[i].after) {
         if ((named && !(nodes[i].flags & NODE_NAMED)) || (field && nodes[i].field != field)) {
@@ -339,7 +329,7 @@ static PyObject *node_named_children(PyObject *self, void *unused) {
 
 static uint32_t count_children(const PyObject *self, bool named) {
     const Node *node = (const Node *)(const void *)self;
-    const Visible *nodes = node->tree->nodes;
+    const FlatNode *nodes = node->tree->nodes;
     uint32_t count = 0;
     for (uint32_t i = node->number + 1; i < nodes[node->number].after; i = nodes[i].after) {
         count += !named || nodes[i].flags & NODE_NAMED;
@@ -360,9 +350,9 @@ static PyObject *node_named_child_count(PyObject *self, void *unused) {
 static PyObject *node_prev_named_sibling(PyObject *self, void *unused) {
     (void)unused;
     Node *node = (Node *)(void *)self;
-    const Visible *nodes = node->tree->nodes;
+    const FlatNode *nodes = node->tree->nodes;
     uint32_t parent = nodes[node->number].parent, found = NONE;
-    /* The node before is the last one in the sibling before, or that itself. */
+    /* The node before in the array is the last descendant of the previous sibling, or that itself. */
     for (uint32_t i = node->number; parent != NONE && found == NONE && i - 1 != parent;) {
         for (i--; nodes[i].parent != parent;) {
             i = nodes[i].parent;
@@ -377,7 +367,7 @@ static PyObject *node_prev_named_sibling(PyObject *self, void *unused) {
 
 static PyObject *node_named_child(PyObject *self, PyObject *index) {
     Node *node = (Node *)(void *)self;
-    const Visible *nodes = node->tree->nodes;
+    const FlatNode *nodes = node->tree->nodes;
     long wanted = PyLong_AsLong(index);
     if (wanted == -1 && PyErr_Occurred()) {
         return NULL;
@@ -420,8 +410,8 @@ static PyGetSetDef node_attributes[] = {
     {"text", node_text, NULL, "Its part of the text.", NULL},
     {"is_named", node_is_named, NULL, "Whether its type has a name of its own in the grammar.", NULL},
     {"is_error", node_is_error, NULL, "Whether it is what the grammar could make nothing of.", NULL},
-    {"has_error", node_has_error, NULL, "Whether something in it had to be mended.", NULL},
-    {"is_missing", node_is_missing, NULL, "Whether it was put in.", NULL},
+    {"has_error", node_has_error, NULL, "Whether there is a syntax error in it.", NULL},
+    {"is_missing", node_is_missing, NULL, "Whether recovery inserted it.", NULL},
     {"parent", node_parent, NULL, "The node around it.", NULL},
     {"children", node_children, NULL, "The nodes in it.", NULL},
     {"named_children", node_named_children, NULL, "The named nodes in it.", NULL},
@@ -432,9 +422,9 @@ static PyGetSetDef node_attributes[] = {
 };
 
 static PyMethodDef node_methods[] = {
-    {"named_child", node_named_child, METH_O, "One of the named nodes in it, counted from 0; None where there are fewer."},
-    {"child_by_field_name", node_child_by_field, METH_O, "The first node in it that has a role."},
-    {"children_by_field_name", node_children_by_field, METH_O, "The nodes in it that have a role."},
+    {"named_child", node_named_child, METH_O, "One of the named nodes in it, passed_count from 0; None where there are fewer."},
+    {"child_by_field_name", node_child_by_field, METH_O, "Its first child with a field."},
+    {"children_by_field_name", node_children_by_field, METH_O, "Its children with a field."},
     {NULL, NULL, 0, NULL},
 };
 

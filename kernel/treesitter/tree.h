@@ -7,7 +7,7 @@
 
 typedef struct {
     PyObject_HEAD
-    const Grammar *grammar;
+    const TSLanguage *grammar;
     PyObject *capsule; /* keeps the grammar */
     PyObject *names; /* list: str of each symbol */
     PyObject *fields; /* dict: number of each field */
@@ -19,7 +19,7 @@ typedef struct {
     Language *language;
     PyObject *text; /* bytes */
     Parser *parser; /* ours until the tree is gone */
-    const Visible *nodes;
+    const FlatNode *nodes;
     uint32_t row, row_at, line; /* a place whose row is known, and where that begins */
 } Tree;
 

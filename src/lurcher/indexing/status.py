@@ -72,9 +72,13 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:
         return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
+    from lurcher.languages.grammar import fallbacks  # loads grammars, which most users of this module do not need
+
     stale = project.count_stale(manifest, changes)
+    parsed = fallbacks(manifest.grammars)
     return {
         **status,
+        **({"kernel": {**status["kernel"], "tree_sitter": parsed}} if parsed else {}),
         "exists": True,
         "generation": manifest.generation,
         "format": manifest.fingerprint["format"],

@@ -120,6 +120,8 @@ def _print_root(entry: dict[str, Any]) -> None:
         if entry["history"].get("outcomes"):
             row("outcomes", ", ".join(f"{count:,} {verdict}" for verdict, count in entry["history"]["outcomes"].items()))
     row("kernel", entry["kernel"]["name"] + _hint(entry["kernel"].get("reason")))
+    for language, reason in entry["kernel"].get("tree_sitter", {}).items():
+        row("", f"{language} is parsed by tree-sitter: {reason}")
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
