@@ -20,8 +20,9 @@ STRIPPED = {"win32": [], "darwin": ["-Wl,-S,-x"]}.get(sys.platform, ["-s"])
 
 kernel = Extension(
     "lurcher._kernel",
-    sources=sorted(str(path) for path in Path("kernel").glob("*.c")),
-    depends=sorted(str(path) for path in Path("kernel").glob("*.h")),
+    sources=sorted(str(path) for path in Path("kernel").rglob("*.c")),
+    depends=sorted(str(path) for path in Path("kernel").rglob("*.h")),
+    include_dirs=["kernel"],
     define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
     extra_compile_args=["/std:c11"] if sys.platform == "win32" else UNIX,
     extra_link_args=STRIPPED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -88,7 +89,7 @@ def test_status_shows_versions_and_what_falls_back(tree: Path, without: dict[str
 
 @pytest.mark.skipif(native() is None, reason="the kernel was not built")
 def test_a_grammar_that_the_kernel_refuses_is_read_by_tree_sitter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammar, "_kernel_reader", lambda language, capsule: None)
+    monkeypatch.setattr(grammar, "_kernel_reader", lambda language, capsule: (None, "its ABI is unknown"))
     grammar.grammar_of.cache_clear()
     try:
         assert describe_grammars(["zig", "markdown"])["zig"]["reader"] == "tree-sitter"
@@ -97,7 +98,31 @@ def test_a_grammar_that_the_kernel_refuses_is_read_by_tree_sitter(monkeypatch: p
         grammar.grammar_of.cache_clear()
     rows: list[tuple[str, str]] = []
     _print_implementation(entry, lambda name, text: rows.append((name, text)))
-    assert rows[-1][1].endswith("as the kernel does not know their grammars: zig")
+    assert rows[-1][1] == "zig is read by tree-sitter, which takes longer: its ABI is unknown"
+
+
+def test_an_upgraded_package_makes_its_files_stale(tree: Path, tmp_path: Path) -> None:
+    """The older package is the installed one under another version and time."""
+    real = importlib.util.find_spec("tree_sitter_zig")
+    assert real is not None and real.origin is not None
+    load = f"import sys, importlib.util as u\nspec = u.spec_from_file_location(__name__, {real.origin!r})\n"
+    write(tmp_path / "older", {
+        "tree_sitter_zig/__init__.py": f"{load}sys.modules[__name__] = u.module_from_spec(spec)\n"
+        "spec.loader.exec_module(sys.modules[__name__])\n",
+        "tree_sitter_zig-0.0.1.dist-info/METADATA": "",
+    })  # fmt: skip
+    older = {"PYTHONPATH": str(tmp_path / "older")}
+    assert [item["path"] for item in ask("symbol", "hello", str(tree), env=older)["definitions"]] == ["src/a.zig"]
+    status = ask("status", str(tree), env=older)
+    assert status["fresh"] and status["stale_paths"] == 0
+    status = ask("status", str(tree))
+    assert not status["fresh"] and status["stale_paths"] == 2, "both files in Zig, none in Python"
+    assert ask("symbol", "hello", str(tree))["definitions"]
+    after = ask("status", str(tree))
+    assert after["fresh"] and after["generation"] == status["generation"] + 1
+    # Whoever still has the older package does not read them again.
+    assert ask("symbol", "hello", str(tree), env=older)["definitions"]
+    assert ask("status", str(tree))["generation"] == after["generation"]
 
 
 def test_surveys_and_the_doctor_tell_of_it(tree: Path, without: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.runtime.kernel import np as small
@@ -18,8 +18,8 @@ from tests.kernel.arrays import KINDS, REAL, REFUSED, WHOLE, alike, arrays, eith
 pytestmark = kernel.needed
 FAST = settings(max_examples=80, deadline=None)
 THOROUGH = settings(max_examples=250, deadline=None)
-ARITHMETIC = (operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv)
-BITS = (operator.and_, operator.or_, operator.xor)
+ARITHMETIC = (operator.add, operator.sub, operator.mul, operator.truediv)
+BITS = (operator.and_, operator.or_)
 COMPARED = (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
 IN_PLACE = (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.iand, operator.ior)
 NUMBERS = st.booleans() | st.integers(-5, 300) | st.sampled_from([1 << 31, 1 << 40, -(1 << 63),
@@ -29,6 +29,11 @@ NUMBERS = st.booleans() | st.integers(-5, 300) | st.sampled_from([1 << 31, 1 << 
 def no_kind(left: str, right: str) -> bool:
     """Numpy has one for these two, which small arrays do not have."""
     return {left, right} == {"int8", "uint8"}
+
+
+def no_order(left: str, right: str) -> bool:
+    """Whether no kind holds the numbers of both exactly."""
+    return {left, right} in ({"uint64", "int8"}, {"uint64", "int32"}, {"uint64", "int64"})
 
 
 # -- operators -----------------------------------------------------------------------------------------
@@ -41,17 +46,15 @@ def test_arrays_and_arrays(pair: tuple[Any, Any], operation: Callable[[Any, Any]
     with quiet():
         for a, b in ((left, right), (right, left)):
             theirs, ours = either(lambda a=a, b=b: operation(a, b)), either(lambda a=a, b=b: operation(of(a), of(b)))
-            if operation is operator.floordiv and (ours is None or theirs.dtype != np.int64):
-                assert ours is None, "only of whole numbers in I64"
-                assert theirs is None or theirs.dtype != np.int64
-            elif ours is None:
-                assert theirs is None or (no_kind(a.dtype.name, b.dtype.name) and operation is not operator.truediv)
+            if ours is None:
+                apart = operation in COMPARED and no_order(a.dtype.name, b.dtype.name)
+                assert theirs is None or apart or (no_kind(a.dtype.name, b.dtype.name) and operation is not operator.truediv)
             else:
                 same(ours, theirs)
 
 
 @THOROUGH
-@given(arrays(), NUMBERS, st.sampled_from((*ARITHMETIC[:-1], *BITS, *COMPARED)), st.booleans())
+@given(arrays(), NUMBERS, st.sampled_from((*ARITHMETIC, *BITS, *COMPARED)), st.booleans())
 def test_arrays_and_numbers(plain: Any, number: Any, operation: Callable[[Any, Any], Any], turned: bool) -> None:
     def run(array: Any) -> Any:
         return either(lambda: operation(number, array) if turned else operation(array, number))
@@ -62,17 +65,6 @@ def test_arrays_and_numbers(plain: Any, number: Any, operation: Callable[[Any, A
         assert theirs is None
     else:
         same(ours, theirs)
-
-
-@FAST
-@given(arrays(("int64",)), arrays(("int64",), size=1))
-@example(np.array([-(1 << 63), 7, -7, 0]), np.array([-1]))
-@example(np.array([7, -7, -8, 8]), np.array([-2]))
-@example(np.array([7]), np.array([0]))
-def test_dividing_whole_numbers_rounds_down(plain: Any, by: Any) -> None:
-    with quiet():
-        same(of(plain) // int(by[0]), plain // by[0])
-        same(int(by[0]) // of(plain), by[0] // plain)
 
 
 @THOROUGH
@@ -110,7 +102,8 @@ def test_one_array(plain: Any) -> None:
         for operation in (operator.neg, operator.invert, small.abs):
             ours = either(lambda operation=operation: operation(of(plain)))
             theirs = either(lambda operation=operation: (np.abs if operation is small.abs else operation)(plain))
-            assert (ours is None) == (theirs is None)
+            refused = operation is small.abs and plain.dtype.name not in REAL
+            assert (ours is None) == (theirs is None or refused)
             if ours is not None:
                 same(ours, theirs)
 
@@ -119,9 +112,9 @@ def test_lengths_that_do_not_go_together_are_refused() -> None:
     for operation in (*ARITHMETIC, *BITS, *COMPARED, *IN_PLACE):
         with pytest.raises(REFUSED):
             operation(small.arange(3), small.arange(2))
-    for one in (small.array([1, 2], "uint64"), small.array([1, 2], "int8")):
-        with pytest.raises(ValueError):
-            one < small.array([1, 2, 3], "int64" if one.dtype == "uint64" else "uint64")  # noqa: B015
+    for one, other in (("uint64", "int64"), ("int8", "uint64")):
+        with pytest.raises(TypeError):
+            small.array([1, 2], one) < small.array([1, 2], other)  # noqa: B015
     with pytest.raises(REFUSED):
         operator.iadd(small.arange(1), small.arange(2))
     for other in (None, "a", [1, 2, 3], 1j, {}):
@@ -147,10 +140,8 @@ def test_what_is_said_of_all_numbers(plain: Any, initial: int | None) -> None:
             if initial is not None and kind in ("int64", "float64"):
                 assert repr(getattr(ours, name)(initial=initial) + 0.0) == repr(float(getattr(plain,
                     name)(initial=initial)) + 0.0)
-        if len(plain):
-            assert ours.argmax() == plain.argmax()
-            if kind != "float32" and abs(plain.astype(float)).max() < 1 << 40 and ours.sum() == ours.sum():
-                same_number(ours.mean(), plain.mean())
+        if len(plain) and kind != "float32" and abs(plain.astype(float)).max() < 1 << 40 and ours.sum() == ours.sum():
+            same_number(ours.mean(), plain.mean())
 
 
 def test_sums_are_added_up_in_the_order_of_numpy() -> None:
@@ -171,7 +162,7 @@ def test_sums_are_added_up_in_the_order_of_numpy() -> None:
 
 def test_an_empty_array_has_no_extremes() -> None:
     for kind in KINDS:
-        for name in ("max", "min", "argmax", "mean"):
+        for name in ("max", "min", "mean"):
             with pytest.raises(ValueError):
                 getattr(small.zeros(0, kind), name)()
         assert small.zeros(0, kind).max(initial=3) == 3
@@ -220,42 +211,6 @@ def kinds_apart(left: Any, right: Any) -> bool:
 
 
 @FAST
-@given(arrays(("float64",), most=30), st.data())
-def test_raising_what_stands_at_places(plain: Any, data: st.DataObject) -> None:
-    places = data.draw(st.lists(st.integers(0, max(len(plain) - 1, 0)), max_size=12 if len(plain) else 0))
-    values = data.draw(arrays(("float64",), size=len(places)))
-    theirs, ours = plain.copy(), of(plain)
-    with quiet():
-        np.maximum.at(theirs, np.array(places, np.int64), values)
-    small.maximum.at(ours, places, of(values))
-    same(ours, theirs)
-    starts = np.unique(np.array(places, np.int64))
-    with quiet():
-        if len(starts):
-            same(one_zero(small.maximum.reduceat(of(plain), of(starts))), one_zero(np.maximum.reduceat(plain, starts)))
-            backwards = starts[::-1].copy()
-            same(one_zero(small.maximum.reduceat(of(plain), backwards)), one_zero(np.maximum.reduceat(plain, backwards)))
-        same(small.minimum.accumulate(of(plain)), np.minimum.accumulate(plain))
-
-
-def test_places_and_runs_that_are_not_there_are_refused() -> None:
-    ours = small.arange(3).astype("float64")
-    for places in ([3], [-1], [0, 1 << 62], [0.5]):
-        with pytest.raises(REFUSED):
-            small.maximum.at(ours, places, small.zeros(len(places)))
-        with pytest.raises(REFUSED):
-            small.maximum.reduceat(ours, places)
-    assert ours.tolist() == [0.0, 1.0, 2.0]
-    with pytest.raises(ValueError):
-        small.maximum.at(ours, [0, 1], [1.0])
-    for kind in (*WHOLE, "float32", "bool"):
-        for call in (lambda a: small.maximum.at(a, [0], [1.0]), lambda a: small.maximum.reduceat(a, [0]),
-            small.minimum.accumulate):
-            with pytest.raises(TypeError):
-                call(small.ones(3, kind))
-
-
-@FAST
 @given(arrays())
 def test_functions_of_one_array(plain: Any) -> None:
     ours, kind = of(plain), plain.dtype.name
@@ -266,10 +221,8 @@ def test_functions_of_one_array(plain: Any) -> None:
         same(small.isfinite(ours), np.isfinite(plain))
         same(small.cumsum(ours), np.cumsum(plain))
         same(small.argsort(ours, kind="stable"), np.argsort(plain, kind="stable"))
-        same(small.sort(ours), np.sort(plain, kind="stable"))
         for function, wanted, kinds in (
-            (small.sqrt, np.sqrt, ("int32", "uint32", "int64", "uint64", *REAL)), (small.trunc, np.trunc, REAL),
-            (small.rint, np.rint, ("int32", "uint32", "int64", "uint64", *REAL)),
+            (small.trunc, np.trunc, REAL), (small.rint, np.rint, ("int32", "uint32", "int64", "uint64", *REAL)),
         ):  # fmt: skip
             if kind in kinds:
                 same(function(ours), wanted(plain))
@@ -300,13 +253,6 @@ def test_long_arrays_are_put_in_order_stably(kind: str, data: st.DataObject) -> 
     third = np.where(random.random(len(plain)) < 0.5, np.nan, random.choice([0.0, -0.0, 1.0], len(plain)))
     for keys in ((plain,), (plain, other), (other, plain), (third, other, plain), (plain, third, other)):
         same(small.lexsort(tuple(map(of, keys))), np.lexsort(keys))
-    if len(plain):
-        at = len(plain) // 2
-        ours = np.asarray(small.partition(of(plain), at))
-        wanted = np.partition(plain, at)
-        assert np.array_equal(ours[at], wanted[at], equal_nan=True) and np.array_equal(np.sort(ours), np.sort(plain),
-            equal_nan=True)
-        assert not (ours[:at] > ours[at]).any() and not (ours[at:] < ours[at]).any()
 
 
 @FAST
@@ -399,14 +345,12 @@ def test_what_functions_cannot_do_is_refused() -> None:
         (small.where, ours), (small.where, ours, ours), (small.where, ours, ours, [1, 2]), (small.where, ours > 0, "a", ours),
         (small.where, ours > 0, 1 << 70, 1), (small.maximum, 3, 4), (small.maximum, ours, "a"), (small.maximum, ours, [1, 2]),
         (small.diff, [True, False]), (small.diff,), (small.diff, ours, 2), (small.cumsum, ours, 0), (small.cumsum,),
-        (small.sort,),
-        (small.argsort,), (small.argsort, ours, 1), (small.partition, ours), (small.unique, ours, True), (small.unique,),
-        (small.isin, ours), (small.isin, ours, ["a"]), (small.isin, ours, 5), (small.sqrt,), (small.abs, "a"), (small.abs, 5),
+        (small.argsort,), (small.argsort, ours, 1), (small.unique, ours, True), (small.unique,),
+        (small.isin, ours), (small.isin, ours, ["a"]), (small.isin, ours, 5), (small.rint,), (small.abs, "a"), (small.abs, 5),
         (small.flatnonzero,), (small.flatnonzero, 3), (small.count_nonzero, None), (ours.searchsorted,),
         (ours.searchsorted, "a"),
         (ours.searchsorted, 1, "up"), (ours.searchsorted, 1, None), (ours.searchsorted, 1 << 70), (ours.astype,),
         (ours.astype, "x"),
-        (kernel.module().maximum_at, ours, [0], [1.0]), (kernel.module().maximum_at,), (kernel.module().maximum_reduceat, real),
     ]  # fmt: skip
     for function, *arguments in refused:
         with pytest.raises(REFUSED):
@@ -414,7 +358,7 @@ def test_what_functions_cannot_do_is_refused() -> None:
             raise AssertionError((function, arguments))
     for function, keywords in ((small.cumsum, {"dtype": "int32"}), (small.unique, {"return_inverse": True}),
         (small.diff, {"n": 2}),
-                               (small.diff, {"append": 1}), (small.sort, {"axis": 0}), (ours.max, {"axis": 0})):  # fmt: skip
+                               (small.diff, {"append": 1}), (small.argsort, {"axis": 0}), (ours.max, {"axis": 0})):  # fmt: skip
         with pytest.raises(TypeError):
             function(*([] if function == ours.max else [ours]), **keywords)
     assert ours.tolist() == [0, 1, 2]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.plan import Group
-from lurcher.ranking import default, evidence
+from lurcher.ranking import evidence
 from lurcher.ranking.evidence import score_dense, score_file_name, score_folders, score_types
 from tests.kernel import kernel
 
@@ -137,19 +137,6 @@ def test_files_near_the_question_gain_alike(
         both(evidence, score)
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.1, 0.7, 1.0]), REALS), max_size=5))
-def test_evidence_adds_up_alike(given_evidence: list[tuple[float, list[float]]]) -> None:
-    evidence = [("some", weight, np.array(values)) for weight, values in given_evidence]
-    both(default, lambda: default._sum_evidence(evidence, FILES))
-
-
-@given(REALS, REALS, MARKS, st.lists(st.integers(0, 1), min_size=FILES, max_size=FILES))
-def test_the_same_files_are_left(sums: list[float], factors: list[float], allowed: list[bool], counts: list[int]) -> None:
-    context: Any = SimpleNamespace(allowed=np.array(allowed), snapshot=SimpleNamespace(unit_counts=np.array(counts)))
-
-    both(default, lambda: default._apply_penalties(context, np.array(sums), np.array(factors)))
-
-
 def test_owners_that_are_not_there_are_refused() -> None:
     module, ones = kernel.module(), np.ones(1, np.uint8)
     desk = np.zeros(9)
@@ -185,11 +172,8 @@ def test_owners_that_are_not_there_are_refused() -> None:
         lambda: module.covered([], (), 1.0, 2, desk),
         lambda: module.foldered([[1.0, []]], 2),
         lambda: module.foldered([], -1),
-        lambda: module.weighed([("a", 1.0, np.ones(3))], 2),
-        lambda: module.weighed(["a"], 2),
         lambda: module.contenders(np.ones(2), np.ones(3), np.ones(2, bool), np.arange(2), 1.0, 0.5, 4.0, 0.3, 5),
         lambda: module.gained(np.ones(2), np.ones(2), np.ones(2, bool), np.zeros(0, np.int64), np.ones(0), 1.0, 0.5, 4.0, 0.9),
-        lambda: module.remaining(np.ones(2), np.ones(2), np.ones(2, bool), np.ones(3, np.int64)),
     ):
         with pytest.raises((ValueError, TypeError)):
             refused()

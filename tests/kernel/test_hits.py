@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lurcher.answer import excerpts
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import _average_nearest_units
-from lurcher.storage import container, postings
+from lurcher.storage import container
 from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS, TableRows, row_layout
 from lurcher.storage.snapshot import Snapshot
 from tests.kernel import kernel
@@ -98,22 +98,10 @@ def test_the_nearest_units_are_the_same(counts: list[int], seed: int) -> None:
 
 
 def test_runs_that_are_not_there_are_refused() -> None:
-    nearest, runs = kernel.module().nearest, kernel.module().runs
+    nearest = kernel.module().nearest
     for counts, most in (([2], 3), ([4], 3), ([0, 3], 3), ([-1, 4], 3), ([3], 0), ([3], 9), ([1 << 62], 3)):
         with pytest.raises(ValueError):
             nearest(np.ones(3), np.array(counts), most)
-    for counts in ([-1], [1, 2], [1 << 61]):
-        with pytest.raises(ValueError, match="no such runs"):
-            runs(np.array([3]), np.array(counts))
-
-
-@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 4)), max_size=9))
-def test_runs_are_the_same(given_runs: list[tuple[int, int]]) -> None:
-    first, counts = (np.array(column, np.int64) for column in zip(*given_runs or [(0, 0)], strict=True))
-    native = postings.expand_runs(first, counts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postings, "native", lambda: None)
-        assert np.array(native).tolist() == np.array(postings.expand_runs(first, counts)).tolist()
 
 
 @given(

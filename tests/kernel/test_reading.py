@@ -93,8 +93,6 @@ def test_a_text_is_measured_alike(text: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(0, len(raw)))
     start = data.draw(st.integers(0, end))
     assert ours.size(start, end) == reference.size(start, end)
-    assert (ours.line(start), ours.line_start(start)) == (reference.line(start), reference.line_start(start))
-    assert ours.next_line(end) == reference.next_line(end)
     if raw:
         cuts = sorted({0, *data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=5))})
         assert ours.spans(cuts, Span) == reference.spans(cuts)
@@ -102,7 +100,7 @@ def test_a_text_is_measured_alike(text: str, data: st.DataObject) -> None:
 
 def test_places_outside_of_the_text_are_refused() -> None:
     ruler = kernel.module().Ruler(b"one\ntwo")
-    for method, arguments in (("size", (0, 8)), ("size", (-1, 2)), ("size", (3, 2)), ("line", (8,)), ("next_line", (-1,))):
+    for method, arguments in (("size", (0, 8)), ("size", (-1, 2)), ("size", (3, 2))):
         with pytest.raises(ValueError, match="no such"):
             getattr(ruler, method)(*arguments)
     for cuts in ([0, 8], [-1], [3, 3], [4, 2], [7]):

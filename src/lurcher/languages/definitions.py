@@ -1,6 +1,6 @@
 """Definitions and comments of a parsed file, out of what the patterns of its language matched.
 
-The kernel does the same in C (`kernel/extract.c`, `placing.c`, `signature.c`); `kernel_rules` is what it needs to know of a
+The kernel does the same in C (`kernel/chunk/`); `kernel_rules` is what it needs to know of a
 language. Tests hold the two against each other.
 """
 

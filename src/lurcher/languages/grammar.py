@@ -95,6 +95,8 @@ class Grammar:
     kernel_rules: KernelRules | None
     """What the kernel needs of the rules, where there is a kernel."""
     kernel: KernelReader | None
+    fallback: str = ""
+    """Why tree-sitter runs it although there is a kernel."""
 
     def prepared(self, text: bytes) -> bytes:
         """The text as a parser is to see it."""
@@ -137,11 +139,11 @@ def grammar_of(language: str) -> Grammar | None:
         return None
     rules = definition_rules(language)
     for_kernel = None if native() is None else kernel_rules(rules)
-    kernel = _kernel_reader(language, capsule)
+    kernel, fallback = _kernel_reader(language, capsule)
     # compiling a query with tree-sitter is slow, so that is done only if the kernel cannot be used.
     if kernel is None and tree_sitter_reader(language, capsule) is None:
         return None
-    return Grammar(language, capsule, rules, for_kernel, kernel)
+    return Grammar(language, capsule, rules, for_kernel, kernel, fallback)
 
 
 @cache
@@ -161,25 +163,26 @@ def tree_sitter_reader(language: str, capsule: object) -> TreeSitterReader | Non
     return TreeSitterReader(language, loaded, query, bool(imports))
 
 
-def _kernel_reader(language: str, capsule: object) -> KernelReader | None:
-    """None without a kernel, for a grammar of another form, and where a pattern says what only tree-sitter knows."""
+def _kernel_reader(language: str, capsule: object) -> tuple[KernelReader | None, str]:
+    """The kernel's reader, or None and the reason: another ABI or layout, or a pattern that only tree-sitter's queries know."""
     kernel = native()
     if kernel is None:
-        return None
+        return None, ""
     imports, alone = joint_query(language), query_of(language)
     try:
         loaded = kernel.Language(capsule)
         asked = compile_patterns(loaded, [*(pattern for _, pattern in definition_rules(language).patterns), imports])
         asked_alone = compile_patterns(loaded, [alone])
-        return KernelReader(
+        reader = KernelReader(
             loaded,
             kernel.Patterns(loaded, asked.names, asked.patterns),
             kernel.Patterns(loaded, asked_alone.names, asked_alone.patterns) if alone else None,
             asked.choices,
             bool(imports),
         )
-    except (TypeError, ValueError):
-        return None
+    except (TypeError, ValueError) as problem:
+        return None, str(problem)
+    return reader, ""
 
 
 def used(language: str) -> Used | None:
@@ -198,7 +201,7 @@ def describe_grammars(languages: Iterable[str]) -> dict[str, dict[str, str]]:
     """For `lurcher status` and `doctor`: the grammar of each language that can have one, and what reads its files.
 
     The reader is the kernel; tree-sitter without a kernel and for grammars that the kernel does not know; or lines, where there
-    is no grammar that can be used.
+    is no grammar that can be used. The reason says why the kernel cannot read a grammar.
     """
     found = {}
     for language in sorted(languages):
@@ -207,6 +210,8 @@ def describe_grammars(languages: Iterable[str]) -> dict[str, dict[str, str]]:
             loaded = grammar_of(language)
             reader = "lines" if loaded is None else "tree-sitter" if loaded.kernel is None else "kernel"
             found[language] = {"package": grammar.module.replace("_", "-"), "version": grammar.version, "reader": reader}
+            if loaded is not None and loaded.fallback:
+                found[language]["reason"] = loaded.fallback
     return found
 
 

@@ -22,7 +22,7 @@ from lurcher.ranking.evidence import (
     score_types,
 )  # fmt: skip
 from lurcher.ranking.noise import explain_noise, noise_factors
-from lurcher.runtime.kernel import native, np
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.numbering import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot
@@ -176,10 +176,6 @@ def _collect_evidence(context: Context) -> list[Evidence]:
 
 
 def _sum_evidence(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
-    kernel = native()
-    if kernel is not None:
-        sums: NDArray[np.float64] = kernel.weighed(evidence, files)
-        return sums
     sums = np.zeros(files)
     for _, weight, values in evidence:
         sums += weight * values
@@ -190,12 +186,6 @@ def _apply_penalties(
     context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The sums times the noise factors, zero for files that may not answer; and the files that still have a score."""
-    kernel = native()
-    if kernel is not None:
-        penalised: tuple[NDArray[np.float64], NDArray[np.int64]] = kernel.remaining(
-            x, factors, context.allowed, context.snapshot.unit_counts
-        )
-        return penalised
     x = x * factors
     x[~context.allowed] = 0
     return x, np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))

@@ -229,6 +229,8 @@ def score_types(context: Context) -> NDArray[np.float64]:
 def _score_types_numpy(
     snapshot: Snapshot, parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float, float]], total: float
 ) -> NDArray[np.float64]:
+    import numpy as np
+
     found = np.zeros(snapshot.file_total)
     explained, covered = PostingSum(), PostingSum()
     for owners, counts, quality, cover in parts:
@@ -358,6 +360,8 @@ def _average_nearest_units(context: Context, lane: DenseCosines, pool: NDArray[n
 
 def _find_largest(values: NDArray[np.float64], starts: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
     """The position of the largest value of each run, the first of equals. Runs begin at `starts`, `number` tells them apart."""
+    import numpy as np
+
     highest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[number])[::-1]
     found = np.empty(len(starts), np.int64)
     found[number[highest]] = highest  # the last write stays

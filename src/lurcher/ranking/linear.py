@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.ranking.fusion import scale_min_max, select_diverse
@@ -60,7 +62,7 @@ def combine_scores(context: Context, lexical: NDArray[np.float64], may: NDArray[
         return Why(collect_lane_whys(context, unit), float(hybrid[unit]), scores=scores)
 
     # A unit that was moved down for its likeness must not score higher than the one before it.
-    return Ranking(units, np.minimum.accumulate(hybrid[units]) if len(units) else hybrid[units], why)
+    return Ranking(units, np.array(list(accumulate(hybrid[units].tolist(), min)), np.float64), why)
 
 
 def _load_vectors(context: Context, units: NDArray[np.int64]) -> NDArray[np.float64]:

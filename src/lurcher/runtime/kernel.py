@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "describe_kernel", "hash_seed", "native", "np", "start_writeback", "trim_heap", "wants_kernel"]
 
-VERSION = 18
+VERSION = 19
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
 _UNWANTED = "LURCHER_KERNEL=python"
 _NOT_BUILT = "it was not built when lurcher was installed"
@@ -102,29 +102,6 @@ class _Numpy:
         return found
 
 
-class _Maximum:
-    """numpy's `maximum`."""
-
-    def __init__(self, kernel: Any) -> None:
-        self.at = kernel.maximum_at
-        self.reduceat = kernel.maximum_reduceat
-        self._call = kernel.maximum
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self._call(left, right)
-
-
-class _Minimum:
-    """numpy's `minimum`."""
-
-    def __init__(self, kernel: Any) -> None:
-        self.accumulate = kernel.minimum_accumulate
-        self._call = kernel.minimum
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        return self._call(left, right)
-
-
 class _KernelArrays:
     """The functions of numpy that queries use, by the kernel."""
 
@@ -135,12 +112,11 @@ class _KernelArrays:
     def __init__(self, kernel: Any) -> None:
         for name in (
             "zeros", "full", "arange", "array", "asarray", "fromiter", "frombuffer", "where", "flatnonzero",
-            "count_nonzero", "bincount", "repeat", "cumsum", "diff", "concatenate", "argsort", "sort", "lexsort", "unique",
-            "isin", "partition", "abs", "sqrt", "trunc", "rint", "isfinite",
+            "count_nonzero", "bincount", "repeat", "cumsum", "diff", "concatenate", "argsort", "lexsort", "unique",
+            "isin", "maximum", "minimum", "abs", "trunc", "rint", "isfinite",
         ):  # fmt: skip
             setattr(self, name, getattr(kernel, name))
         self.empty = kernel.zeros
-        self.maximum, self.minimum = _Maximum(kernel), _Minimum(kernel)
 
     def ones(self, count: int, kind: Any = "float64") -> Any:
         return self.full(count, 1, kind)  # type: ignore[attr-defined]

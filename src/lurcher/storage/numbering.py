@@ -237,6 +237,14 @@ def top_positions(
     if kernel is not None:
         found: NDArray[np.int64] = kernel.largest(values, files, tables.path_rank, most)
         return found
+    return _top_positions(tables, files, values, most)
+
+
+def _top_positions(
+    tables: NumberedTables, files: NDArray[np.int64], values: NDArray[np.float64], most: int
+) -> NDArray[np.int64]:
+    import numpy as np
+
     if len(files) <= most:
         return np.arange(len(files))
     border = np.partition(values, len(values) - most)[len(values) - most]

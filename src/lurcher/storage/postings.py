@@ -200,10 +200,6 @@ def read_lists(container: Container, family: str, lists: PostingLists, first: in
 
 def expand_runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers of all runs, concatenated; a run is given by its first number and its length."""
-    kernel = native()
-    if kernel is not None:
-        found: NDArray[np.int64] = kernel.runs(first, counts)
-        return found
     return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
 
 

@@ -89,9 +89,9 @@ def _print_implementation(entry: dict[str, Any], row: Callable[[str, str], None]
     versions = [f"{language} {grammar['version']}" for language, grammar in grammars.items() if grammar["reader"] != "lines"]
     if versions:
         row("grammars", ", ".join(versions))
-    slower = [language for language, grammar in grammars.items() if grammar["reader"] == "tree-sitter"]
-    if slower and kernel["name"] == "native":
-        row("", f"read by tree-sitter, which takes longer, as the kernel does not know their grammars: {', '.join(slower)}")
+    for language, grammar in grammars.items():
+        if grammar.get("reason"):
+            row("", f"{language} is read by tree-sitter, which takes longer: {grammar['reason']}")
 
 
 def _print_root(entry: dict[str, Any]) -> None:
