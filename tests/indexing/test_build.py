@@ -78,7 +78,7 @@ def test_lengths_are_the_sums_of_counts() -> None:
         sums: Counter[int] = Counter()
         for (_, owner), count in terms(data, field).items():
             sums[owner] += count
-        assert data.units[field].tolist() == [sums[unit] for unit in range(len(data.units))]
+        assert data.tables["units"][field].tolist() == [sums[unit] for unit in range(len(data.tables["units"]))]
 
 
 def test_names_lead_to_their_definitions() -> None:

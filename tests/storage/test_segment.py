@@ -83,16 +83,16 @@ def plain(data: SegmentData) -> dict[str, Any]:
         names = rows.dtype.names
         found = [dict(zip(names, row, strict=True)) for row in rows.tolist()]
         return [
-            {key: decode_string(data.strings, value) if key in strings else value for key, value in row.items()}
+            {key: decode_string(data.strings["strings"], value) if key in strings else value for key, value in row.items()}
             for row in found
         ]
 
     return {
-        "paths": [decode_string(data.paths, offset) for offset in data.files["path"].tolist()],
-        "files": table(data.files, ()),
-        "units": table(data.units, ()),
-        "definitions": table(data.definitions, ("name", "container", "signature")),
-        "imports": [(*row, decode_string(data.import_texts, row[2])) for row in data.imports.tolist()],
+        "paths": [decode_string(data.strings["paths"], offset) for offset in data.tables["files"]["path"].tolist()],
+        "files": table(data.tables["files"], ()),
+        "units": table(data.tables["units"], ()),
+        "definitions": table(data.tables["definitions"], ("name", "container", "signature")),
+        "imports": [(*row, decode_string(data.strings["import_texts"], row[2])) for row in data.tables["imports"].tolist()],
         "terms": data.terms,
         "postings": {
             family: [(data.terms[term], owner, count) for term, owner, count in _rows(data.postings[family])]
@@ -100,11 +100,8 @@ def plain(data: SegmentData) -> dict[str, Any]:
         },
         "languages": data.languages,
         "texts": [bytes(text) for text in data.texts],
-        "vectors": None if data.vectors is None else [
-            rows.tolist()
-            for rows in (data.vectors.units, data.vectors.unit_scales, data.vectors.cards, data.vectors.card_scales)
-        ],
-    }  # fmt: skip
+        "vectors": None if data.vectors is None else [rows.tolist() for rows in data.vectors],
+    }
 
 
 def _rows(postings: Postings) -> list[tuple[int, int, int]]:
@@ -174,9 +171,8 @@ def test_merging_nothing_gives_an_empty_segment() -> None:
 def with_postings(postings: Postings, terms: int, units: int) -> Container:
     empty = built({})
     data = SegmentData(
-        empty.files, np.zeros(units, empty.units.dtype), empty.definitions, empty.imports, empty.import_texts,
-        [f"t{i:03}" for i in range(terms)], {**empty.postings, "body": postings}, empty.paths, empty.strings,
-        empty.languages, [],
+        {**empty.tables, "units": np.zeros(units, empty.tables["units"].dtype)}, [f"t{i:03}" for i in range(terms)],
+        {**empty.postings, "body": postings}, empty.strings, [], empty.languages,
     )  # fmt: skip
     return Container(on_disk(data), "test")
 
@@ -277,7 +273,7 @@ def read_everything(container: Container) -> None:
 def test_a_table_that_leads_nowhere_is_damage(table: str, column: str, value: int) -> None:
     """A checksum is no secret, so a file with a good one may still say anything."""
     data = built(dict(zip(PATHS, CONTENTS, strict=False)))
-    getattr(data, table)[column][-1] = value
+    data.tables[table][column][-1] = value
     container = Container(on_disk(data), "test")
     container.verify()
     with pytest.raises(CorruptIndex):
@@ -351,14 +347,14 @@ def test_parts_with_and_without_vectors_merge_to_one_without() -> None:
     without = build_segment([("b.py", b"y = 2\n")], 300)
     for parts in ([with_vectors, without], [without, without]):
         merged = merge(parts, [None, None])
-        assert merged.vectors is None and len(merged.units) == 2
+        assert merged.vectors is None and len(merged.tables["units"]) == 2
         assert plain(through_disk(merged)) == plain(merged)
 
 
 def test_files_that_claim_the_same_units_are_damage() -> None:
     """Each claim may lead to what exists; all of them together would fill the memory."""
     data = built(dict(zip(PATHS, CONTENTS, strict=False)))
-    data.files["unit"], data.files["units"] = 0, len(data.units)
+    data.tables["files"]["unit"], data.tables["files"]["units"] = 0, len(data.tables["units"])
     snapshot = Snapshot([Segment(Container(on_disk(data), "test"))], 1)
     everywhere = np.arange(snapshot.file_total)
     with pytest.raises(CorruptIndex, match="share units"):

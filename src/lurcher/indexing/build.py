@@ -101,8 +101,8 @@ def build_segment(
         incomplete = counter.incomplete(field)
         file_table["flags"][unit_table["file"][incomplete]] |= HAS_UNINDEXED_WORDS
     data = SegmentData(
-        file_table, unit_table, definition_table, imports.rows(), imports.texts(), terms, postings,
-        paths.data(), strings, list(languages), texts,
+        {"files": file_table, "units": unit_table, "definitions": definition_table, "imports": imports.rows()}, terms, postings,
+        {"import_texts": imports.texts(), "paths": paths.data(), "strings": strings}, texts, list(languages),
     )  # fmt: skip
     if table is None:
         return data

@@ -6,11 +6,14 @@ scores are ordered by path, then by line.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_right, cached_property
-from lurcher.storage.segment import TableRows
-from lurcher.storage.segment_reader import Segment
+from lurcher.runtime.light import TYPE_CHECKING, Generic, NamedTuple, TypeVar, bisect_right, cached_property
+from lurcher.storage.container import BoundedCache
+from lurcher.storage.segment import FILES, Schema, TableRows
+from lurcher.storage.segment_reader import MAX_CACHED_ROWS, MAX_CACHED_TERMS, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,33 +21,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+AnySegment = TypeVar("AnySegment", bound=Segment)
 
-class NumberedTables:
-    """The tables of all segments of a generation as one: columns as arrays, with dead rows, and which rows are live."""
 
-    def __init__(self, segments: Sequence[Segment], path_order: Sequence[tuple[int, int]] = ()) -> None:
-        """`path_order` gives (segment, file) of every live file in path order; a single segment is in that order anyway."""
+class TableSnapshot(Generic[AnySegment]):
+    """The segments of one generation read as one, whatever their schema: columns with dead rows, live rows, terms, postings.
+
+    Thread-safe for readers: nothing but caches changes.
+    """
+
+    schema: Schema = FILES
+    _np: Any = np
+    """What joins columns: `np`, or numpy where tables are numpy arrays."""
+
+    def __init__(self, segments: Sequence[AnySegment], generation: int = 0) -> None:
         self.segments = list(segments)
-        self._path_order = path_order
+        self.generation = generation
         self._bases: dict[str, list[int]] = {}
-        """For units, files and definitions: the number of the first one of each segment, and the total."""
-        for kind in ("units", "files", "definitions"):
+        """Table → the number of the first row of each segment, and the total."""
+        for kind in self.schema.tables:
             total, bases = 0, []
             for segment in self.segments:
                 bases.append(total)
                 total += int(segment.meta[kind])
             self._bases[kind] = [*bases, total]
+        self._postings: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]]
+        self._postings = BoundedCache(MAX_CACHED_ROWS)
+        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(MAX_CACHED_TERMS)
 
-    @property
-    def unit_total(self) -> int:
-        """The number of units, live and dead."""
-        return self._bases["units"][-1]
-
-    @property
-    def file_total(self) -> int:
-        return self._bases["files"][-1]
-
-    def _place(self, kind: str, number: int) -> tuple[Segment, int]:
+    def _place(self, kind: str, number: int) -> tuple[AnySegment, int]:
+        """The segment that holds a row of a table, and its number there."""
         if len(self.segments) == 1:
             return self.segments[0], number
         bases = self._bases[kind]
@@ -54,21 +60,17 @@ class NumberedTables:
         return self.segments[position], number - bases[position]
 
     def _numbered(self, kind: str, column: str, base: str) -> NDArray[np.int64]:
+        """A column of row numbers of the table `base`, converted from numbers within a segment to numbers over all."""
         parts = []
         for segment, offset in zip(self.segments, self._bases[base], strict=False):
-            rows = getattr(segment, kind)
+            rows = segment.table(kind)
             parts.append(
                 rows.as_numbers(column, offset) if type(rows) is TableRows else rows[column].astype(np.int64) + offset
             )
-        return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, np.int64)])
+        return parts[0] if len(parts) == 1 else self._np.concatenate(parts or [self._np.zeros(0, np.int64)])
 
-    def file_column(self, column: str) -> NDArray[Any]:
-        return self._column("files", column)
-
-    def unit_column(self, column: str) -> NDArray[Any]:
-        return self._column("units", column)
-
-    def _column(self, kind: str, column: str) -> NDArray[Any]:
+    def column(self, kind: str, column: str) -> NDArray[Any]:
+        """A column of a table as it is stored, over all segments."""
         known = self._columns.get((kind, column))
         if known is None:
             known = self._columns[kind, column] = self._join_column(kind, column)
@@ -79,25 +81,111 @@ class NumberedTables:
         return {}
 
     def _join_column(self, kind: str, column: str) -> NDArray[Any]:
-        columns = [getattr(segment, kind)[column] for segment in self.segments]
+        columns = [segment.table(kind)[column] for segment in self.segments]
         if len(columns) == 1:
             return columns[0]  # type: ignore[no-any-return]
-        return np.concatenate(columns) if columns else np.zeros(0, np.int64)
+        return self._np.concatenate(columns) if columns else self._np.zeros(0, np.int64)
 
     @cached_property
+    def live_rows(self) -> NDArray[np.bool_]:
+        """Which rows of the main table are live."""
+        return self._np.concatenate([
+            self._np.ones(int(segment.meta[self.schema.main]), bool) if segment.live is None else segment.live
+            for segment in self.segments
+        ] or [self._np.zeros(0, bool)])  # fmt: skip
+
+    @property
+    def _all_live(self) -> bool:
+        return all(segment.live is None for segment in self.segments)
+
+    def knows(self, term: str) -> bool:
+        """Whether any segment has the term, in live rows or dead ones."""
+        for segment in self.segments:  # noqa: SIM110 - called so often that a generator would be noticeable
+            if segment.find(term) >= 0:
+                return True
+        return False
+
+    def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Live owners of `term`, ascending and numbered across segments, with counts."""
+        key = family, term
+        known = self._postings.get(key)
+        if known is None:
+            known = self._collect_postings(family, term)
+            self._postings.put(key, known, len(known[0]))
+        return known
+
+    def _collect_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        parts = []
+        for segment, offset in zip(self.segments, self._bases[self.schema.fields[family]], strict=False):
+            number = segment.find(term)
+            found = segment.postings(family, number) if number >= 0 else None
+            if found is not None:
+                parts.append((found[0] + offset, found[1]) if offset else found)
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
+
+    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
+        """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""
+        key = prefix, family, most
+        known = self._prefixed.get(key)
+        if known is None:
+            known = self._with_prefix(prefix, family, most)
+            self._prefixed.put(key, known, len(known))
+        return known
+
+    def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
+        key = prefix.encode("utf-8", "surrogatepass")
+        found: dict[str, None] = {}  # in order already where there is one segment
+        ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
+        if family is not None:
+            for segment, (first, last) in zip(self.segments, ranges, strict=True):
+                found.update(dict.fromkeys(map(segment.term_text, segment.terms_in_family(family, first, last))))
+            return sorted(found)
+        # Terms of dead rows only matter where they crowd out others.
+        crowded = sum(last - first for first, last in ranges) >= most
+        for segment, (first, last) in zip(self.segments, ranges, strict=True):
+            if crowded and segment.live is not None:
+                numbers = filter(segment.is_live, range(first, last))
+                found.update(dict.fromkeys(map(segment.term_text, islice(numbers, most))))
+            else:
+                found.update(dict.fromkeys(segment.term_texts(first, max(first, min(last, first + most)))))
+        return sorted(found)[:most]
+
+
+class NumberedTables(TableSnapshot[Segment]):
+    """The tables of files: units, files and definitions, and the total order among units."""
+
+    def __init__(self, segments: Sequence[Segment], generation: int, path_order: Sequence[tuple[int, int]] = ()) -> None:
+        """`path_order` gives (segment, file) of every live file in path order; a single segment is in that order anyway."""
+        super().__init__(segments, generation)
+        self._path_order = path_order
+
+    @property
+    def unit_total(self) -> int:
+        """The number of units, live and dead."""
+        return self._bases["units"][-1]
+
+    @property
+    def file_total(self) -> int:
+        return self._bases["files"][-1]
+
+    def file_column(self, column: str) -> NDArray[Any]:
+        return self.column("files", column)
+
+    def unit_column(self, column: str) -> NDArray[Any]:
+        return self.column("units", column)
+
+    @property
     def live_files(self) -> NDArray[np.bool_]:
-        return np.concatenate([
-            np.ones(len(segment.files), bool) if segment.live is None else segment.live for segment in self.segments
-        ] or [np.zeros(0, bool)])  # fmt: skip
+        return self.live_rows
 
     @cached_property
     def live_units(self) -> NDArray[np.bool_]:
         live: NDArray[np.bool_] = self.live_files[self.unit_file]
         return live
-
-    @property
-    def _all_live(self) -> bool:
-        return all(segment.live is None for segment in self.segments)
 
     @cached_property
     def unit_count(self) -> int:
@@ -148,12 +236,12 @@ class NumberedTables:
 
     @cached_property
     def definition_start(self) -> NDArray[Any]:
-        return self._column("definitions", "start")
+        return self.column("definitions", "start")
 
     @cached_property
     def definition_parts(self) -> NDArray[Any]:
         """How many words the name of each type has; 0 for other definitions."""
-        return self._column("definitions", "parts")
+        return self.column("definitions", "parts")
 
     @cached_property
     def file_definitions(self) -> NDArray[Any]:

@@ -1,26 +1,26 @@
-"""The format of a segment: some files with their units, definitions, imports, terms and text, as flat tables.
+"""The format of a segment, described by a schema: flat tables, strings and text, terms with their postings, vectors.
 
-A unit is a chunk of a file as it is searched. Rows are in path order, so the same files give the same bytes however they were
-read. The writer is in segment_writer.py, the reader in segment_reader.py; here are the layouts of the tables, the checks that
-every row leads to something that exists, and `TableRows`, which reads a table without numpy.
+One table is the main one: its rows (files, or commits) live and die, and everything else in the segment belongs to one of them.
+`FILES` is the schema of code and notes; history has one of its own. A unit is a chunk of a file as it is searched. Files are in
+path order, so the same files give the same bytes however they were read. `TableRows` reads a table without numpy.
 """
 
 from __future__ import annotations
 
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, Struct, cache
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cache
 from lurcher.storage.container import Container, Layout
-from lurcher.storage.vectors import check_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import ModuleType
     from typing import Any, TypeAlias
 
     from numpy.typing import NDArray
 
-FORMAT = 12
+FORMAT = 13
+"""Of segments and manifests, whatever their schema."""
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; each byte of a text belongs to one of the first two."""
@@ -95,26 +95,131 @@ def read_string(container: Container, section: str, offset: int) -> str:
         step *= 8
 
 
-def check_segment(container: Container) -> Container:
-    """The container, if it is a segment whose tables have the sizes that its meta entry names."""
-    meta = container.meta
-    for name, layout in (("files", FILE), ("units", UNIT), ("definitions", DEFINITION), ("imports", IMPORT)):
-        width = sum(int(kind[-1]) for _, kind in layout)
-        if type(meta.get(name)) is not int or container.length(name) != meta[name] * width:
+class Table(NamedTuple):
+    """A table of a segment."""
+
+    name: str
+    layout: Layout
+    check: Callable[[Container, Any, Callable[[], Any]], bool]
+    """Whether every row leads to something that exists; given the container, the rows, and a way to get the main table."""
+    owner: str = ""
+    """The column with the row of the main table that a row belongs to; empty for the main table."""
+    first: str = ""
+    number: str = ""
+    """Columns of the main table with the range of rows that belong to each of its rows; empty where only `owner` says so."""
+
+
+class Blob(NamedTuple):
+    """A section of bytes, cut into one piece for each row of a table."""
+
+    section: str
+    table: str
+    start: str
+    """The column with the offset of a row's piece."""
+    size: str = ""
+    """The column with its length; empty where it ends at the next row's."""
+    packed: bool = True
+
+
+class Reference(NamedTuple):
+    """A column that leads elsewhere in the segment: to a row of a table (-1: none), or to a byte of a section."""
+
+    table: str
+    column: str
+    target: str
+
+
+class VectorGroup(NamedTuple):
+    """The sections of one group of vectors: numbers, scales and (in sidecars) keys; and the table with one row per vector."""
+
+    numbers: str
+    scales: str
+    owners: str
+
+    @property
+    def keys(self) -> str:
+        return f"{self.numbers}_keys"
+
+
+class Schema:
+    """What a segment holds."""
+
+    def __init__(
+        self, name: str, tables: Sequence[Table], fields: Mapping[str, str], blobs: Sequence[Blob],
+        vectors: Sequence[VectorGroup], *, languages: str, references: Sequence[Reference] = (),
+        provided: Sequence[VectorGroup] | None = None, order: str = "", bloom: bool = False,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.tables = {table.name: table for table in tables}
+        """The main table is the first one."""
+        self.main = tables[0].name
+        self.fields = fields
+        """Family of terms → the table whose rows own them."""
+        self.families = tuple(fields)
+        self.blobs = tuple(blobs)
+        """The last one is the text."""
+        self.vectors = tuple(vectors)
+        self.provided = self.vectors if provided is None else tuple(provided)
+        """The groups that providers make vectors of, which are in sidecars."""
+        self.references = tuple(references)
+        self.languages = languages
+        """The table with the column `language`."""
+        self.order = order
+        """The section of strings by which rows of the main table are ordered; empty where they keep the order of the parts."""
+        self.bloom = bloom
+        """Whether there is a Bloom filter over the text."""
+
+    def count_owners(self, container: Container, family: str) -> int:
+        """The number of rows that own the terms of `family`."""
+        return int(container.meta[self.fields[family]])
+
+
+def check_segment(container: Container, schema: Schema | None = None) -> Container:
+    """The container, if it is a segment of the schema whose tables have the sizes that its meta entry names."""
+    schema, meta = schema or FILES, container.meta
+    for name, table in schema.tables.items():
+        if type(meta.get(name)) is not int or container.length(name) != meta[name] * row_width(table.layout):
             raise container.corrupt(f"the number of its {name} is wrong")
     if type(meta.get("terms")) is not int or container.length("term_ends") != meta["terms"] * 4:
         raise container.corrupt("the number of its terms is wrong")
-    languages = meta.get("languages")
-    if meta.get("format") != FORMAT or type(languages) is not list or any(type(name) is not str for name in languages):
+    languages, dims = meta.get("languages"), meta.get("dims")
+    if type(languages) is not list or any(type(name) is not str for name in languages):
+        raise container.corrupt("its languages are not valid")
+    if meta.get("format") != FORMAT or meta.get("schema") != schema.name:
         raise container.corrupt("it is not a segment of this format")
-    check_vectors(container)
+    if type(dims) is not int or not 0 <= dims <= 1 << 16:
+        raise container.corrupt("the size of its vectors is not valid")
+    for group in schema.vectors:
+        count = meta[group.owners] if dims else 0
+        if container.length(group.numbers) != count * dims or container.length(group.scales) != 4 * count:
+            raise container.corrupt(f"the number of its {group.numbers} is not that of its {group.owners}")
     return container
 
 
-def read_files(container: Container, table: TableReader | None = None) -> NDArray[Any]:
-    """The table of files; every reference in it is checked, unless the file is trusted."""
-    rows, meta = (table or container.table)("files", FILE), container.meta
-    if not container.trusted and not _keeps_limits(
+def row_width(layout: Layout) -> int:
+    """Bytes of a row."""
+    return sum(int(kind.lstrip("<uiV")) for _, kind in layout)
+
+
+def read_table(
+    container: Container, name: str, schema: Schema | None = None, reader: TableReader | None = None
+) -> NDArray[Any]:
+    """A table of a segment, as a numpy array or by `reader`; every reference in it is checked, unless the file is trusted."""
+    schema = schema or FILES
+    table, read = schema.tables[name], reader or container.table
+    rows = read(name, table.layout)
+
+    def main() -> Any:
+        return rows if name == schema.main else read_table(container, schema.main, schema, reader)
+
+    if not container.trusted and not table.check(container, rows, main):
+        raise container.corrupt(f"a row of its {name} refers to something that does not exist")
+    return rows
+
+
+def _check_files(container: Container, rows: Any, main: object) -> bool:
+    meta = container.meta
+    return _keeps_limits(
         rows,
         ("unit", "units", 0, meta["units"]),
         ("definition", "definitions", 0, meta["definitions"]),
@@ -122,33 +227,32 @@ def read_files(container: Container, table: TableReader | None = None) -> NDArra
         ("path", "", 0, container.length("paths") - 1),
         ("strings", "", 0, container.length("strings")),
         ("language", "", 0, len(meta["languages"]) - 1),
-    ):
-        raise container.corrupt("a file refers to something that does not exist")
-    return rows
+    )
 
 
-def read_units(container: Container, table: TableReader | None = None) -> NDArray[Any]:
-    """The table of units; every reference in it is checked, unless the file is trusted."""
-    rows, meta = (table or container.table)("units", UNIT), container.meta
-    limits = ("file", "", 0, meta["files"] - 1), ("definition", "", -1, meta["definitions"] - 1)
-    if not container.trusted and not _keeps_limits(rows, *limits):
-        raise container.corrupt("a unit refers to something that does not exist")
-    return rows
+def _check_units(container: Container, rows: Any, main: object) -> bool:
+    meta = container.meta
+    return _keeps_limits(rows, ("file", "", 0, meta["files"] - 1), ("definition", "", -1, meta["definitions"] - 1))
 
 
-def read_definitions(container: Container, table: TableReader | None = None) -> NDArray[Any]:
-    """The table of definitions; every reference in it is checked, unless the file is trusted."""
-    rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
-    strings = container.length("strings")
-    if not container.trusted and not _keeps_limits(
+def _check_definitions(container: Container, rows: Any, main: object) -> bool:
+    meta, strings = container.meta, container.length("strings")
+    return _keeps_limits(
         rows,
         ("file", "", 0, meta["files"] - 1),
         ("unit", "", 0, meta["units"] - 1),
         ("kind", "", 0, len(KINDS) - 1),
         *((column, "", 0, strings - 1) for column in ("name", "container", "signature")),
-    ):
-        raise container.corrupt("a definition refers to something that does not exist")
-    return rows
+    )
+
+
+def _check_imports(container: Container, rows: Any, main: object) -> bool:
+    from lurcher.languages.base import KINDS as IMPORT_KINDS  # few queries need imports
+
+    limits = ("file", "", 0, container.meta["files"] - 1), ("text", "", 0, container.length("import_texts") - 1)
+    if not _keeps_limits(rows, *limits, ("kind", "", 0, len(IMPORT_KINDS) - 1)):
+        return False
+    return not any(bool((rows[column][1:] < rows[column][:-1]).any()) for column in ("file", "text"))
 
 
 def _keeps_limits(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
@@ -166,10 +270,30 @@ def _keeps_limits(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
     return True
 
 
-def count_owners(container: Container, family: str) -> int:
-    """The number of units, files or definitions that own the terms of `family`."""
-    kind = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
-    return int(container.meta[kind])
+FILES = Schema(
+    "files",
+    (
+        Table("files", FILE, _check_files),
+        Table("units", UNIT, _check_units, "file", "unit", "units"),
+        Table("definitions", DEFINITION, _check_definitions, "file", "definition", "definitions"),
+        Table("imports", IMPORT, _check_imports, "file"),
+    ),
+    {
+        **dict.fromkeys(UNIT_FAMILIES, "units"), **dict.fromkeys(FILE_FIELDS, "files"),
+        **dict.fromkeys(DEFINITION_FIELDS, "definitions"),
+    },
+    (
+        Blob("import_texts", "imports", "text"), Blob("paths", "files", "path", packed=False),
+        Blob("strings", "files", "strings"), Blob("text", "files", "text", "size"),
+    ),
+    (VectorGroup("vectors", "vector_scales", "units"), VectorGroup("cards", "card_scales", "files")),
+    references=(
+        Reference("units", "definition", "definitions"), Reference("definitions", "unit", "units"),
+        *(Reference("definitions", column, "strings") for column in ("name", "container", "signature")),
+    ),
+    languages="files", order="paths", bloom=True,
+)  # fmt: skip
+"""Files with their units, definitions, imports, terms and text."""
 
 
 _STRUCT_CODES = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}

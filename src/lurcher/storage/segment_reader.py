@@ -1,4 +1,4 @@
-"""Reads a segment: tables, terms, postings and strings, and which of its files are live."""
+"""Reads a segment: tables, terms, postings and strings, and which rows of its main table are live."""
 
 from __future__ import annotations
 
@@ -9,20 +9,7 @@ from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
 from lurcher.storage.container import BoundedCache, Container, Layout
 from lurcher.storage.postings import PostingSum, PostingViews, broken_postings, open_views, read_list, stored_list
-from lurcher.storage.segment import (
-    EXPORTED,
-    FAMILIES,
-    FILE_FIELDS,
-    KINDS,
-    UNIT_FAMILIES,
-    count_owners,
-    decode_string,
-    read_definitions,
-    read_files,
-    read_rows,
-    read_string,
-    read_units,
-)
+from lurcher.storage.segment import EXPORTED, FILES, KINDS, Schema, decode_string, read_rows, read_string, read_table
 from lurcher.types import Definition
 
 if TYPE_CHECKING:
@@ -43,7 +30,9 @@ class Tables(NamedTuple):
 
 
 class Segment:
-    """One mapped segment; `live` is the mask of its live files (None: all)."""
+    """One mapped segment; `live` is the mask of the live rows of its main table (None: all)."""
+
+    schema: Schema = FILES
 
     def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
         self.container = container
@@ -65,25 +54,36 @@ class Segment:
         """Whether its files are known to be as they were written, or are in memory only."""
         return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
 
-    def _read_table(self, name: str, layout: Layout) -> NDArray[Any]:
+    @cached_property
+    def _tables(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def table(self, name: str) -> NDArray[Any]:
+        """The rows of a table of the schema."""
+        known = self._tables.get(name)
+        if known is None:
+            known = self._tables[name] = read_table(self.container, name, self.schema, self._read_rows)
+        return known
+
+    def _read_rows(self, name: str, layout: Layout) -> NDArray[Any]:
         return read_rows(self.container, name, layout)
 
     @cached_property
     def files(self) -> NDArray[Any]:
-        return read_files(self.container, self._read_table)
+        return self.table("files")
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return read_units(self.container, self._read_table)
+        return self.table("units")
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return read_definitions(self.container, self._read_table)
+        return self.table("definitions")
 
     @cached_property
     def tables(self) -> Tables:
         """Files, units and definitions as numpy arrays, for exports."""
-        return Tables(read_files(self.container), read_units(self.container), read_definitions(self.container))
+        return Tables(*(read_table(self.container, name) for name in Tables._fields))
 
     @cached_property
     def _families(self) -> dict[str, PostingViews]:
@@ -202,19 +202,16 @@ class Segment:
             raise broken_postings(self.container, family)
 
     def is_live(self, term: int) -> bool:
-        """Whether any live file has the term."""
-        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in FAMILIES)
+        """Whether any live row has the term."""
+        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in self.schema.families)
 
     def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
         found = self._postings(family, term)
         if found is None or self.live is None:
             return found
         owners, counts = found
-        if family in UNIT_FAMILIES:
-            files = self.units["file"][owners]
-        else:
-            files = owners if family in FILE_FIELDS else self.definitions["file"][owners]
-        kept = self.live[files]
+        table = self.schema.tables[self.schema.fields[family]]
+        kept = self.live[self.table(table.name)[table.owner][owners] if table.owner else owners]
         return owners[kept], counts[kept]
 
     def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
@@ -223,7 +220,7 @@ class Segment:
         return None if position < 0 else read_list(self.container, family, views, position, self._owner_total(family))
 
     def _owner_total(self, family: str) -> int:
-        return count_owners(self.container, family)
+        return self.schema.count_owners(self.container, family)
 
     def string(self, offset: int) -> str:
         return read_string(self.container, "strings", offset)

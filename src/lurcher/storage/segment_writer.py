@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.storage.container import PACKED
-from lurcher.storage.segment import FAMILIES, FORMAT
-from lurcher.storage.vectors import Vectors, encode_vectors
+from lurcher.storage.segment import FILES, FORMAT, Schema
+from lurcher.storage.vectors import encode_vectors
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -18,25 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SegmentData:
-    files: NDArray[Any]
-    units: NDArray[Any]
-    definitions: NDArray[Any]
-    imports: NDArray[Any]
-    import_texts: bytes
-    """Zero-terminated UTF-8, one for each of `imports`."""
+    """The content of a segment, in memory."""
+
+    tables: Mapping[str, NDArray[Any]]
     terms: list[str]
     postings: dict[str, Postings]
-    paths: bytes
-    """Zero-terminated UTF-8, in file order."""
-    strings: bytes
-    """Zero-terminated UTF-8 that definitions refer to, file by file."""
-    languages: list[str]
+    strings: Mapping[str, bytes]
+    """Section → its bytes, for the blobs of the schema other than the text; most are zero-terminated UTF-8."""
     texts: list[bytes | memoryview]
-    """One per file, in file order."""
-    vectors: Vectors | None = None
-    """None where no model was in use."""
+    """The text in pieces, as the Bloom filter takes it: one per file."""
+    languages: list[str]
+    vectors: Sequence[NDArray[Any]] | None = None
+    """Numbers and scales of each group of the schema, one after the other; None where no model was in use."""
     model: str = ""
     """The digest of the model that made the vectors."""
+    schema: Schema = FILES
 
 
 class StringPool:
@@ -78,19 +75,15 @@ def encode_segment(
     """
     import numpy as np
 
-    text_kind = "u1" if part else PACKED
+    schema, packed_kind = data.schema, "u1" if part else PACKED
+    *blobs, text = schema.blobs
     sections: dict[str, tuple[str, bytes | memoryview]] = {
-        "files": ("V", as_bytes(data.files)),
-        "units": ("V", as_bytes(data.units)),
-        "definitions": ("V", as_bytes(data.definitions)),
-        "imports": ("V", as_bytes(data.imports)),
-        "import_texts": (text_kind, data.import_texts),
-        "paths": ("u1", data.paths),
-        "strings": (text_kind, data.strings),
+        **{name: ("V", as_bytes(data.tables[name])) for name in schema.tables},
+        **{blob.section: (packed_kind if blob.packed else "u1", data.strings[blob.section]) for blob in blobs},
     }
     from lurcher.storage.postings import pack_postings
 
-    all_packed = {family: pack_postings(data.postings[family]) for family in FAMILIES}
+    all_packed = {family: pack_postings(data.postings[family]) for family in schema.families}
     for family, packed in all_packed.items():
         sections[f"{family}.data"] = ("u1", as_bytes(packed.data))
     for family, packed in all_packed.items():
@@ -101,20 +94,22 @@ def encode_segment(
     ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
     sections["terms"] = ("u1", b"".join(encoded))
     sections["term_ends"] = ("<u4", as_bytes(ends.astype("<u4")))
-    vectors, dims = encode_vectors(data.vectors)
+    vectors, dims = encode_vectors(data.vectors, schema.vectors)
     sections.update(vectors)
-    lead = int(data.files["text"][0]) if len(data.files) else 0
-    sections["text"] = (PACKED if aligned else text_kind, b"".join([bytes(lead), *data.texts]))
-    from lurcher.storage.bloom import BloomBuilder
+    starts = data.tables[text.table][text.start]
+    lead = int(starts[0]) if len(starts) else 0
+    sections[text.section] = (PACKED if aligned else packed_kind, b"".join([bytes(lead), *data.texts]))
+    if schema.bloom:
+        from lurcher.storage.bloom import BloomBuilder
 
-    entries = BloomBuilder()
-    for text in data.texts:
-        entries.add(text)
-    sections["bloom"] = ("u1", b"" if part else entries.build())
-    if part:
-        sections["entries"] = ("<u8", as_bytes(entries.sorted_hashes()))
-    counts = len(data.files), len(data.units), len(data.definitions), len(data.imports), len(data.terms)
-    return sections, make_meta(*counts, data.languages, dims, data.model)
+        entries = BloomBuilder()
+        for piece in data.texts:
+            entries.add(piece)
+        sections["bloom"] = ("u1", b"" if part else entries.build())
+        if part:
+            sections["entries"] = ("<u8", as_bytes(entries.sorted_hashes()))
+    counts = {name: len(rows) for name, rows in data.tables.items()}
+    return sections, make_meta(schema, {**counts, "terms": len(data.terms)}, data.languages, dims, data.model)
 
 
 def write_segment(data: SegmentData, out: ContainerWriter) -> str:
@@ -125,17 +120,12 @@ def write_segment(data: SegmentData, out: ContainerWriter) -> str:
     return out.finish(meta)
 
 
-def make_meta(
-    files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int, model: str
-) -> dict[str, Any]:
+def make_meta(schema: Schema, counts: Mapping[str, int], languages: list[str], dims: int, model: str) -> dict[str, Any]:
     """The meta entry of a segment; `model` is the digest of the model that made its vectors."""
     return {
         "format": FORMAT,
-        "files": files,
-        "units": units,
-        "definitions": definitions,
-        "imports": imports,
-        "terms": terms,
+        "schema": schema.name,
+        **counts,
         "languages": languages,
         "dims": dims,
         "model": model if dims else "",

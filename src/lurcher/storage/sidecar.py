@@ -1,6 +1,6 @@
 """Sidecars: files with the vectors of models that embed text, which take longer to make than their segments.
 
-A sidecar belongs to one segment and one model. It has a row for every unit and every file, zero where there is no vector yet,
+A sidecar belongs to one segment and one model. It has a row for everything that is embedded, zero where there is no vector yet,
 and for each row the digest of its text; so a text that occurs again, in whatever segment, is not embedded again. The manifest
 says which sidecar holds the vectors of a segment by a model.
 """
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.storage.container import Container
+from lurcher.storage.segment import VectorGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 KIND = "vectors"
@@ -19,25 +20,6 @@ KEY_BYTES = 16
 _NAME = pattern(rf"[0-9a-f]{{24}}\.{KIND}")
 _DIGEST = pattern(r"[0-9a-f]{32}")
 _MAX_DIMS = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class VectorGroup:
-    """The sections of one group of vectors: numbers, scales and keys; and the table with one row per vector."""
-
-    numbers: str
-    scales: str
-    owners: str
-
-    @property
-    def keys(self) -> str:
-        return f"{self.numbers}_keys"
-
-
-VECTOR_GROUPS = (VectorGroup("vectors", "vector_scales", "units"), VectorGroup("cards", "card_scales", "files"))
-"""The groups of a segment of files."""
-HISTORY_GROUPS = (VectorGroup("commit_vectors", "commit_scales", "commits"),)
-"""The group of a segment of commits; there are too many hunks to embed them one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +54,7 @@ def parse_sidecars(found: Any) -> dict[str, VectorSidecar]:
     return vectors
 
 
-def check_sidecar(container: Container, segment: Container, digest: str, groups: tuple[VectorGroup, ...]) -> Container:
+def check_sidecar(container: Container, segment: Container, digest: str, groups: Sequence[VectorGroup]) -> Container:
     """The container; an error if it does not hold the vectors of that segment by that model."""
     meta, dims = container.meta, container.meta.get("dims")
     if meta.get("model") != digest or type(dims) is not int or not 1 <= dims < _MAX_DIMS:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, bisect_left, cache, cached_property
 from lurcher.sources.roles import VERSIONED, version_of
@@ -56,16 +54,12 @@ class Snapshot(NumberedTables):
     """
 
     def __init__(self, segments: Sequence[Segment], generation: int, path_order: Sequence[tuple[int, int]] = ()) -> None:
-        super().__init__(segments, path_order)
-        self.generation = generation
+        super().__init__(segments, generation, path_order)
         self.weighted: BoundedCache[
             tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
         ] = BoundedCache(max(MAX_CACHED_ROWS, 2 * self.unit_total))
         """Cache: (term, field weights) → units and their weighted counts."""
-        self._postings: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]]
-        self._postings = BoundedCache(MAX_CACHED_ROWS)
         self._texts: BoundedCache[tuple[int, int, int], str] = BoundedCache(_MAX_CACHED_CHARS)
-        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(MAX_CACHED_TERMS)
         self._labels: BoundedCache[int, tuple[str, str]] = BoundedCache(_MAX_CACHED_NAMES)
 
     @cached_property
@@ -182,22 +176,6 @@ class Snapshot(NumberedTables):
             mean += weight * average
         return np.maximum(k1 * (1 - b + b * (length / mean if mean else length)), 1e-9)
 
-    def knows(self, term: str) -> bool:
-        """Whether any segment has the term, in live files or dead ones."""
-        for segment in self.segments:  # noqa: SIM110 - called so often that a generator would be noticeable
-            if segment.find(term) >= 0:
-                return True
-        return False
-
-    def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Live owners of `term`, numbered across segments, with counts."""
-        key = family, term
-        known = self._postings.get(key)
-        if known is None:
-            known = self._collect_postings(family, term)
-            self._postings.put(key, known, len(known[0]))
-        return known
-
     def occurs(self, term: str) -> bool:
         """Whether a term that a segment has is in a live file."""
         return self._all_live or any(len(self.postings(family, term)[0]) for family in (*UNIT_FAMILIES, *FILE_FIELDS))
@@ -206,23 +184,9 @@ class Snapshot(NumberedTables):
         """Add the counts of `term` in fields of units, or of files, times the weight of each field."""
         found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
         for family, weight in fields:
-            bases = self._bases["units" if family in UNIT_FAMILIES else "files"]
+            bases = self._bases[self.schema.fields[family]]
             for place, number in found:
                 self.segments[place].add_postings(total, family, number, bases[place], weight)
-
-    def _collect_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
-        parts = []
-        for segment, offset in zip(self.segments, self._bases[base], strict=False):
-            number = segment.find(term)
-            found = segment.postings(family, number) if number >= 0 else None
-            if found is not None:
-                parts.append((found[0] + offset, found[1]) if offset else found)
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
-            return np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
 
     def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
         """The number of units that have the first of `terms`, and of units that have any of them.
@@ -239,33 +203,6 @@ class Snapshot(NumberedTables):
     def folder_frequency(self, term: str) -> int:
         """The number of files that have a term in the names of their folders."""
         return len(self.postings("folder", term)[0])
-
-    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
-        """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""
-        key = prefix, family, most
-        known = self._prefixed.get(key)
-        if known is None:
-            known = self._with_prefix(prefix, family, most)
-            self._prefixed.put(key, known, len(known))
-        return known
-
-    def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
-        key = prefix.encode("utf-8", "surrogatepass")
-        found: dict[str, None] = {}  # in order already where there is one segment
-        ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
-        if family is not None:
-            for segment, (first, last) in zip(self.segments, ranges, strict=True):
-                found.update(dict.fromkeys(map(segment.term_text, segment.terms_in_family(family, first, last))))
-            return sorted(found)
-        # Terms of dead files only matter where they crowd out others.
-        crowded = sum(last - first for first, last in ranges) >= most
-        for segment, (first, last) in zip(self.segments, ranges, strict=True):
-            if crowded and segment.live is not None:
-                numbers = filter(segment.is_live, range(first, last))
-                found.update(dict.fromkeys(map(segment.term_text, islice(numbers, most))))
-            else:
-                found.update(dict.fromkeys(segment.term_texts(first, max(first, min(last, first + most)))))
-        return sorted(found)[:most]
 
     @cached_property
     def _paths(self) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Vectors in a segment: one per unit and one per file (its card), as signed bytes with a scale per row.
+"""Vectors in a segment, as signed bytes with a scale per row; of files one per unit and one per file (its card).
 
 A card is a short description of a file. Row times scale has length 1 for units, at most 1 for cards.
 """
@@ -10,21 +10,24 @@ from math import fsum, sqrt
 
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple
 from lurcher.storage.container import Container
+from lurcher.storage.segment import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from numpy.typing import NDArray
+
+    from lurcher.storage.segment import VectorGroup
 
 _BLOCK_ROWS = 256
 """Rows that are converted at a time: few enough for the processor's cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """All vectors of a segment. A row without any known term is zero, and so is its scale."""
+class Vectors(NamedTuple):
+    """All vectors of a segment of files. A row without any known term is zero, and so is its scale."""
 
     units: NDArray[np.int8]
     unit_scales: NDArray[np.float32]
@@ -32,38 +35,28 @@ class Vectors:
     card_scales: NDArray[np.float32]
 
 
-def encode_vectors(vectors: Vectors | None) -> tuple[dict[str, tuple[str, bytes | memoryview]], int]:
-    """The sections of a segment with its vectors, and the number of dimensions."""
-    if vectors is None:
-        return {"vectors": ("i1", b""), "vector_scales": ("<f4", b""), "cards": ("i1", b""), "card_scales": ("<f4", b"")}, 0
-    return {
-        "vectors": ("i1", vectors.units.tobytes()),
-        "vector_scales": ("<f4", vectors.unit_scales.astype("<f4").tobytes()),
-        "cards": ("i1", vectors.cards.tobytes()),
-        "card_scales": ("<f4", vectors.card_scales.astype("<f4").tobytes()),
-    }, int(vectors.units.shape[1])
-
-
-def check_vectors(container: Container) -> None:
-    """Raise unless there is a vector for each unit and each file, or for none."""
-    meta, dims = container.meta, container.meta.get("dims")
-    if type(dims) is not int or not 0 <= dims <= 1 << 16:
-        raise container.corrupt("the size of its vectors is not valid")
-    for name, scales, kind in (("vectors", "vector_scales", "units"), ("cards", "card_scales", "files")):
-        count = meta[kind] if dims else 0
-        if container.length(name) != count * dims or container.length(scales) != 4 * count:
-            raise container.corrupt(f"the number of its {name} is not that of its {kind}")
+def encode_vectors(
+    vectors: Sequence[NDArray[Any]] | None, groups: Sequence[VectorGroup]
+) -> tuple[dict[str, tuple[str, bytes | memoryview]], int]:
+    """The sections with the vectors of a segment, given as numbers and scales of each group, and the number of dimensions."""
+    sections: dict[str, tuple[str, bytes | memoryview]] = {}
+    for place, group in enumerate(groups):
+        sections[group.numbers] = ("i1", b"" if vectors is None else vectors[2 * place].tobytes())
+        sections[group.scales] = ("<f4", b"" if vectors is None else vectors[2 * place + 1].astype("<f4").tobytes())
+    return sections, 0 if vectors is None else int(vectors[0].shape[1])
 
 
 def read_vectors(container: Container) -> Vectors | None:
-    """The vectors of a segment, mapped; None where it has none."""
-    part = _open_vectors(container)
+    """The vectors of a segment of files, mapped; None where it has none."""
+    part = _open_vectors(container, FILES.vectors)
     if part is None:
         return None
     import numpy as np
 
-    units, cards = (np.frombuffer(rows.data, np.int8).reshape(-1, part.dims) for rows in (part.units, part.cards))
-    return Vectors(units, np.asarray(part.units.scales), cards, np.asarray(part.cards.scales))
+    found = []
+    for rows in part.values():
+        found += [np.frombuffer(rows.data, np.int8).reshape(-1, rows.dims), np.asarray(rows.scales)]
+    return Vectors(*found)
 
 
 class VectorRows(NamedTuple):
@@ -95,25 +88,19 @@ class VectorRows(NamedTuple):
         return vector
 
 
-class _SegmentVectors(NamedTuple):
-    """The vectors of one segment."""
-
-    dims: int
-    units: VectorRows
-    cards: VectorRows
-
-
-def _open_vectors(container: Container) -> _SegmentVectors | None:
+def _open_vectors(container: Container, groups: Sequence[VectorGroup]) -> dict[str, VectorRows] | None:
+    """The vectors of a segment by group, as far as the container has them; None where it has none."""
     dims = container.meta["dims"]
     if not dims:
         return None
-    found = []
-    for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
-        matrix = VectorRows(container, rows, dims, np.frombuffer(container.typed_section(scales, "<f4"), np.float32))
-        if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
-            raise container.corrupt("a scale of its vectors is out of range")
-        found.append(matrix)
-    return _SegmentVectors(dims, *found)
+    found = {}
+    for group in groups:
+        if container.has_section(group.numbers):
+            scales = np.frombuffer(container.typed_section(group.scales, "<f4"), np.float32)
+            if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
+                raise container.corrupt("a scale of its vectors is out of range")
+            found[group.numbers] = VectorRows(container, group.numbers, dims, scales)
+    return found
 
 
 class Direction(NamedTuple):
@@ -182,46 +169,60 @@ class ProductBuffer(_local):
 
 
 class CosineIndex:
-    """Cosines of all units and files of a snapshot, live and dead, with a direction.
+    """Cosines of all rows of a snapshot that have vectors, live and dead, with a direction.
 
     Rows stay bytes and are converted block by block for each query: fetching them from memory is what costs, and single
     precision would be four times as much to fetch.
     """
 
-    def __init__(self, containers: Sequence[Container | None]) -> None:
-        found = [_open_vectors(container) if container is not None else None for container in containers]
+    def __init__(self, containers: Sequence[Container | None], groups: Sequence[VectorGroup] = FILES.vectors) -> None:
+        found = [_open_vectors(container, groups) if container is not None else None for container in containers]
         self._parts = [part for part in found if part is not None]
-        sizes = {part.dims for part in self._parts}
+        sizes = {rows.dims for part in self._parts for rows in part.values()}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
         """Dimensions; 0 where not all segments have vectors of one size."""
         self._buffer = ProductBuffer()
 
+    def has(self, group: str) -> bool:
+        """Whether all segments have the vectors of a group."""
+        return self.dims > 0 and all(group in part for part in self._parts)
+
     def vector(self, unit: int) -> NDArray[np.float64]:
         """A unit's own vector."""
         for part in self._parts:
-            if unit < len(part.units):
-                return part.units.vector(unit)
-            unit -= len(part.units)
+            rows = part["vectors"]
+            if unit < len(rows):
+                return rows.vector(unit)
+            unit -= len(rows)
         raise IndexError(unit)
 
     def for_files(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""
-        return self._joined([self._cosines(part.cards, direction) for part in self._parts])
+        return self.of_all("cards", direction)
 
     def for_all_units(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per unit."""
-        return self._joined([self._cosines(part.units, direction) for part in self._parts])
+        return self.of_all("vectors", direction)
 
     def for_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         """The cosines of some units."""
+        return self.of_some("vectors", units, direction)
+
+    def of_all(self, group: str, direction: Direction) -> NDArray[np.float64]:
+        """One cosine per row of a group."""
+        parts = [self._cosines(part[group], direction) for part in self._parts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
+
+    def of_some(self, group: str, rows: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
+        """The cosines of some rows of a group."""
         if len(self._parts) == 1:
-            return self._cosines(self._parts[0].units, direction, units)
-        cosines = np.zeros(len(units))
+            return self._cosines(self._parts[0][group], direction, rows)
+        cosines = np.zeros(len(rows))
         base = 0
         for part in self._parts:
-            here = np.flatnonzero((units >= base) & (units < base + len(part.units)))
-            cosines[here] = self._cosines(part.units, direction, units[here] - base)
-            base += len(part.units)
+            here = np.flatnonzero((rows >= base) & (rows < base + len(part[group])))
+            cosines[here] = self._cosines(part[group], direction, rows[here] - base)
+            base += len(part[group])
         return cosines
 
     def _cosines(
@@ -231,6 +232,3 @@ class CosineIndex:
         products *= rows.scales if places is None else rows.scales[places]
         products /= direction.length or 1.0
         return products
-
-    def _joined(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)

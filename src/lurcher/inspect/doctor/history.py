@@ -32,7 +32,7 @@ def examine(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
             if not quick:
                 kept.verify()
         if manifest.outcomes.name:
-            index.store.outcomes(manifest.outcomes.name).verify()
+            index.store.open_file(manifest.outcomes.name, "outcomes").verify()
     except OutdatedIndex as outdated:
         yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
         return

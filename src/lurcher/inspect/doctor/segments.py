@@ -24,7 +24,7 @@ from lurcher.storage.folder import live_rows_by_segment
 from lurcher.storage.imports import read_imports
 from lurcher.storage.manifest import NAME, FileRow, Manifest
 from lurcher.storage.postings import broken_postings, open_lists, read_lists
-from lurcher.storage.segment import FAMILIES, check_segment, count_owners, read_definitions, read_files, read_units
+from lurcher.storage.segment import FAMILIES, FILES, check_segment, read_table
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.sidecar import KIND, sidecar_files
 from lurcher.storage.snapshot import Snapshot
@@ -163,7 +163,7 @@ def check_tables(container: Container) -> None:
     """Every row of every table leads to what exists, and back."""
     import numpy as np
 
-    files, units, definitions = read_files(container), read_units(container), read_definitions(container)
+    files, units, definitions = (read_table(container, name) for name in ("files", "units", "definitions"))
     for rows, first, count in ((units, "unit", "units"), (definitions, "definition", "definitions")):
         owners = np.repeat(np.arange(len(files)), files[count])
         firsts = np.cumsum(files[count], dtype=np.int64) - files[count]
@@ -191,7 +191,7 @@ def _check_postings(container: Container, family: str) -> None:
     """As many rows and bytes as there should be, in widths that exist, and no owner beyond the last; some terms at a time."""
     lists = open_lists(container, family)
     total = len(lists.terms)
-    owners = count_owners(container, family)
+    owners = FILES.count_owners(container, family)
     for first in range(0, total, _TERMS):
         read_lists(container, family, lists, first, min(first + _TERMS, total), owners)
     if lists.span(0, total)[3] != container.length(f"{family}.data"):

@@ -72,7 +72,7 @@ def score_fields(
     for group, idf in chosen:
         tf = np.zeros(total)
         for form, worth in _forms(group, variant):
-            for field, (weight, _) in weights.items() if history.has_term(form) else ():
+            for field, (weight, _) in weights.items() if history.knows(form) else ():
                 owners, counts = history.postings(field, form)
                 if len(owners):
                     tf[owners] += worth * weight * counts * norms[field][owners]
