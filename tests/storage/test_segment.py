@@ -358,7 +358,7 @@ def test_files_that_claim_the_same_units_are_damage() -> None:
     snapshot = Snapshot([Segment(Container(on_disk(data), "test"))], 1)
     everywhere = np.arange(snapshot.file_total)
     with pytest.raises(CorruptIndex, match="share units"):
-        lexical._spread_to_units(snapshot, everywhere, np.ones(len(everywhere)))
+        lexical.spread_to_units(snapshot, everywhere, np.ones(len(everywhere)))
 
 
 def test_a_family_with_a_term_that_is_not_there_is_damage() -> None:

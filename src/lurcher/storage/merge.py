@@ -212,7 +212,8 @@ class _Merger:
         """Number the languages anew, in the order in which rows have them; returns their names."""
         import numpy as np
 
-        rows, names = self._tables[self._schema.languages], []
+        rows = self._tables[self._schema.languages]
+        names: list[str] = []
         numbers = np.zeros(len(rows), np.int64)
         for part in self._parts:
             places = part.places[self._schema.languages]

@@ -81,18 +81,19 @@ class TableSnapshot(Generic[AnySegment]):
         return {}
 
     def _join_column(self, kind: str, column: str) -> NDArray[Any]:
-        columns = [segment.table(kind)[column] for segment in self.segments]
-        if len(columns) == 1:
-            return columns[0]  # type: ignore[no-any-return]
-        return self._np.concatenate(columns) if columns else self._np.zeros(0, np.int64)
+        columns: list[NDArray[Any]] = [segment.table(kind)[column] for segment in self.segments]
+        if len(columns) != 1:
+            columns = [self._np.concatenate(columns) if columns else self._np.zeros(0, np.int64)]
+        return columns[0]
 
     @cached_property
     def live_rows(self) -> NDArray[np.bool_]:
         """Which rows of the main table are live."""
-        return self._np.concatenate([
+        live: NDArray[np.bool_] = self._np.concatenate([
             self._np.ones(int(segment.meta[self.schema.main]), bool) if segment.live is None else segment.live
             for segment in self.segments
         ] or [self._np.zeros(0, bool)])  # fmt: skip
+        return live
 
     @property
     def _all_live(self) -> bool:

@@ -53,7 +53,7 @@ def read_vectors(container: Container) -> Vectors | None:
         return None
     import numpy as np
 
-    found = []
+    found: list[Any] = []
     for rows in part.values():
         found += [np.frombuffer(rows.data, np.int8).reshape(-1, rows.dims), np.asarray(rows.scales)]
     return Vectors(*found)

@@ -63,7 +63,7 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
 
     @cached_property
-    def _np(self) -> Any:  # type: ignore[override]
+    def _np(self) -> Any:
         import numpy as np
 
         return np
