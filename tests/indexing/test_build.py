@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lurcher.indexing.build import build_segment
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import SegmentData, encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split, words

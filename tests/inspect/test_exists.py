@@ -8,7 +8,7 @@ import pytest
 from lurcher.errors import QueryError
 from lurcher.inspect.answers import Basis, ExistsAnswer
 from lurcher.inspect.exists import exists
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import IndexState
 from tests.inspect.trees import FILES

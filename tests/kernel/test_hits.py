@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from lurcher.answer import excerpts
 from lurcher.ranking.evidence import dense
-from lurcher.storage import container, postings
-from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS, TableRows, row_layout
+from lurcher.storage import container
+from lurcher.storage import tables as postings
+from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import TableRows, row_layout
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.lanes import base as numbering
 from lurcher.ranking.evidence import content
-from lurcher.storage import numbering
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

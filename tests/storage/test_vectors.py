@@ -15,7 +15,7 @@ from lurcher.storage import vectors
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment_writer import encode_segment
-from lurcher.storage.vectors import CosineIndex, to_direction
+from lurcher.storage.tables import CosineIndex, to_direction
 from tests.tables import WORDS, table_of
 
 TABLE = table_of(WORDS, dims=24)

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
-from lurcher.indexing.note_files import is_note
 from lurcher.languages.detect import HEAD, detect
 from lurcher.sources.decode import Skip, Text, is_minified, read_text
-from lurcher.sources.roles import roles
+from lurcher.sources.roles import is_note, roles
 from lurcher.storage.container import checksum
 from lurcher.storage.imports import ImportWriter
-from lurcher.storage.row_builder import make_row_builder
 from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNINDEXED_WORDS, NO_GRAMMAR, UNIT_FAMILIES
-from lurcher.storage.segment_writer import SegmentData, StringPool
+from lurcher.storage.segment_writer import SegmentData, StringPool, make_row_builder
 from lurcher.terms.count import Postings, make_counter
 from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
 from lurcher.types import ParsedFile, Span

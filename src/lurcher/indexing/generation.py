@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lurcher.config import Settings
     from lurcher.storage.manifest import Manifest
-    from lurcher.storage.segment_reader import Segment
+    from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Progress
     from lurcher.vectors.model import Model

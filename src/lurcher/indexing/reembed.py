@@ -21,11 +21,10 @@ from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.folder import live_mask, live_rows_by_segment
 from lurcher.storage.manifest import Manifest
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILES, VectorGroup, read_table
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILES, Segment, read_table
 from lurcher.storage.segment_writer import SegmentData
-from lurcher.storage.sidecar import VectorSidecar
-from lurcher.storage.vectors import encode_vectors
+from lurcher.storage.tables import VectorGroup
+from lurcher.storage.vectors import VectorSidecar, encode_vectors
 from lurcher.terms.count import Postings
 from lurcher.types import Degraded, Progress
 from lurcher.vectors.text_model import TextModel

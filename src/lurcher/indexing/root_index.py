@@ -430,9 +430,8 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
     def _clock_lag(self) -> int:
         """How far the clock of the index folder's file system is behind ours, in nanoseconds, negative or 0."""
         from lurcher.storage import disk
-        from lurcher.storage import lock as locks
 
-        stamp = disk.touch_file(self.store.folder / locks.NAME) if self.store.writable else None
+        stamp = disk.touch_file(self.store.folder / disk.LOCK_NAME) if self.store.writable else None
         return 0 if stamp is None else min(0, stamp - time.time_ns())
 
     def has_index(self) -> bool:

@@ -11,7 +11,7 @@ from lurcher.indexing.freshness import compare_listing
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import describe_kernel
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.lock import find_holder
+from lurcher.storage.disk import find_holder
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
 from lurcher.storage.segment import FILES, GRAMMAR_GAVE_UP, NO_GRAMMAR
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lurcher.indexing.root_index import RootIndex
-    from lurcher.storage.segment_reader import Segment
+    from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
     from lurcher.vectors.model import Model
 

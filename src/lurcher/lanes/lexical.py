@@ -12,16 +12,15 @@ from __future__ import annotations
 from math import log
 
 from lurcher.config.schema import LexicalSettings
-from lurcher.lanes.base import Request
+from lurcher.lanes.base import FileScores, Request, best_units_by_file, count_above_and_equal, rank_of_unit
 from lurcher.query.expand import Group
 from lurcher.query.intent import REPORT
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, TypeVar, cached_property, dataclass
-from lurcher.storage.numbering import FileScores, best_units_by_file, count_above_and_equal, rank_of_unit
-from lurcher.storage.postings import PostingSum
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import PostingSum
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:

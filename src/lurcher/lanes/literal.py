@@ -14,8 +14,7 @@ from lurcher.runtime.arrays import np
 from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
-from lurcher.storage.segment import HAS_UNINDEXED_WORDS
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import HAS_UNINDEXED_WORDS, Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound, words
 from lurcher.types import LaneWhy, Match

@@ -5,6 +5,7 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 
 from __future__ import annotations
 
+from lurcher.lanes.base import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.query.intent import SYMBOL
@@ -13,7 +14,6 @@ from lurcher.ranking.fusion import fuse_ranks
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lurcher.lanes.base import order_by_path
 from lurcher.ranking.context import Context
-from lurcher.storage.numbering import order_by_path
 from lurcher.terms.split import compound, name_of
 
 

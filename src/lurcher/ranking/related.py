@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from math import sqrt
 
+from lurcher.lanes.base import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.expand import Group, extract_terms
 from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.runtime.arrays import np
-from lurcher.storage.numbering import order_units
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 

@@ -18,8 +18,7 @@ from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import MAGIC, Container, file_stamp
 from lurcher.storage.manifest import FILES_FORMAT, FOLDER_TAG, NO_SEGMENT, FileRows, Manifest, ManifestFormat, files_in_use
-from lurcher.storage.segment import FILES, Schema, check_segment
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import FILES, Schema, Segment, check_segment
 from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from lurcher.sources.roots import Root
     from lurcher.storage.container import Stamp
     from lurcher.storage.container_writer import ContainerWriter
-    from lurcher.storage.lock import IndexLock
+    from lurcher.storage.disk import IndexLock
     from lurcher.storage.manifest import AnyManifest
-    from lurcher.storage.sidecar import VectorSidecar
+    from lurcher.storage.vectors import VectorSidecar
 
 _DATA_FILES = ("*.segment", "*.vectors", "*.outcomes", ".*.tmp")
 _TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -108,7 +107,7 @@ class IndexFolder:
 
     def without_damaged(self, vectors: Mapping[str, VectorSidecar]) -> dict[str, VectorSidecar]:
         """The sidecars without damaged files."""
-        from lurcher.storage.sidecar import KIND, VectorSidecar, sidecar_files
+        from lurcher.storage.vectors import KIND, VectorSidecar, sidecar_files
 
         damaged = set()
         for name in sidecar_files(vectors):
@@ -252,11 +251,11 @@ class IndexFolder:
         return contextmanager(self._locked)(seconds)
 
     def _locked(self, seconds: float) -> Iterator[None]:
-        from lurcher.storage import lock as locks
+        from lurcher.storage import disk
 
         try:
             self.prepare()
-            lock = locks.IndexLock.acquire(self.folder / locks.NAME, seconds)
+            lock = disk.IndexLock.acquire(self.folder / disk.LOCK_NAME, seconds)
         except OSError as error:
             self.fall_back_to_memory(error)
             yield
@@ -316,7 +315,7 @@ def find_vectors(
     sidecar = vectors.get(model)
     if sidecar is None or name not in sidecar.files:
         return None
-    from lurcher.storage.sidecar import KIND, check_sidecar
+    from lurcher.storage.vectors import KIND, check_sidecar
 
     try:
         return check_sidecar(store.open_file(sidecar.files[name], KIND), segment, model, store.schema.provided)

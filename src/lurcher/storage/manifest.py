@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.storage.container import Stamp
-    from lurcher.storage.sidecar import VectorSidecar
+    from lurcher.storage.vectors import VectorSidecar
 
 NAME = "manifest"
 FOLDER_TAG = "CACHEDIR.TAG"
@@ -302,7 +302,7 @@ def files_in_use(manifest: AnyManifest) -> set[str]:
     names = {*manifest.segments, *manifest.further_files}
     if not manifest.vectors:
         return names
-    from lurcher.storage.sidecar import sidecar_files
+    from lurcher.storage.vectors import sidecar_files
 
     return names | sidecar_files(manifest.vectors)
 
@@ -350,7 +350,7 @@ FILES_FORMAT = ManifestFormat(
 def _read_vectors(meta: Mapping[str, Any]) -> Mapping[str, VectorSidecar]:
     if "vectors" not in meta:
         return {}
-    from lurcher.storage.sidecar import parse_sidecars  # few indexes have sidecars
+    from lurcher.storage.vectors import parse_sidecars  # few indexes have sidecars
 
     return parse_sidecars(meta["vectors"])
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lurcher.runtime.threads import BackgroundCall
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import PACK_BYTES, PACKED, Container
-from lurcher.storage.container_writer import ContainerWriter
-from lurcher.storage.merge_postings import MergedTerms, merge_families, merge_terms
+from lurcher.storage.container_writer import ContainerWriter, as_bytes
+from lurcher.storage.postings import MergedTerms, merge_families, merge_terms
 from lurcher.storage.segment import FILES, Blob, Schema, Table, check_segment, decode_string, read_table
-from lurcher.storage.segment_writer import as_bytes, make_meta
+from lurcher.storage.segment_writer import make_meta
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,22 +2,36 @@
 
 One table is the main one: its rows (files, or commits) live and die, and everything else in the segment belongs to one of them.
 `FILES` is the schema of code and notes; history has one of its own. A unit is a chunk of a file as it is searched. Files are in
-path order, so the same files give the same bytes however they were read. `TableRows` reads a table without numpy.
+path order, so the same files give the same bytes however they were read. `Segment` reads one.
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cache
-from lurcher.storage.container import Container, Layout
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
+from lurcher.storage.container import BoundedCache, Container, Layout
+from lurcher.storage.tables import (
+    FILE_VECTORS,
+    PostingSum,
+    PostingViews,
+    VectorGroup,
+    broken_postings,
+    open_views,
+    read_list,
+    read_rows,
+    stored_list,
+)
+from lurcher.types import Definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import ModuleType
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from numpy.typing import NDArray
+
 
 FORMAT = 13
 """Of segments and manifests, whatever their schema."""
@@ -127,18 +141,6 @@ class Reference(NamedTuple):
     table: str
     column: str
     target: str
-
-
-class VectorGroup(NamedTuple):
-    """The sections of one group of vectors: numbers, scales and (in sidecars) keys; and the table with one row per vector."""
-
-    numbers: str
-    scales: str
-    owners: str
-
-    @property
-    def keys(self) -> str:
-        return f"{self.numbers}_keys"
 
 
 class Schema:
@@ -286,7 +288,7 @@ FILES = Schema(
         Blob("import_texts", "imports", "text"), Blob("paths", "files", "path", packed=False),
         Blob("strings", "files", "strings"), Blob("text", "files", "text", "size"),
     ),
-    (VectorGroup("vectors", "vector_scales", "units"), VectorGroup("cards", "card_scales", "files")),
+    FILE_VECTORS,
     references=(
         Reference("units", "definition", "definitions"), Reference("definitions", "unit", "units"),
         *(Reference("definitions", column, "strings") for column in ("name", "container", "signature")),
@@ -296,162 +298,256 @@ FILES = Schema(
 """Files with their units, definitions, imports, terms and text."""
 
 
-_STRUCT_CODES = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
-_SIZES = {"u1": 1, "<u2": 2, "<u4": 4, "<i4": -4, "<u8": 8}
-"""Bytes of a number; negative for signed ones, as the kernel expects."""
-_MAX_LIMIT = (1 << 62) - 1
+MAX_CACHED_ROWS = 1_000_000
+"""Decoded postings that are cached, about 16 bytes each."""
+MAX_CACHED_TERMS = 50_000
 
 
-def read_rows(container: Container, name: str, layout: Layout) -> NDArray[Any]:
-    """A whole section as rows: `TableRows` where the kernel is in use, so that no query has to load numpy."""
-    if native() is None or not isinstance(container, Container):
-        return container.table(name, layout)
-    data, rows = container.section(name), row_layout(tuple(layout))
-    if len(data) % rows.struct.size:
-        raise container.corrupt(f"section '{name}' ends in the middle of a row")
-    found: Any = TableRows(data, rows)
-    return found  # type: ignore[no-any-return]
+class Tables(NamedTuple):
+    files: NDArray[Any]
+    units: NDArray[Any]
+    definitions: NDArray[Any]
 
 
-class RowLayout:
-    """The columns of a table: number, offset in a row, and kind of each."""
+class Segment:
+    """One mapped segment; `live` is the mask of the live rows of its main table (None: all)."""
 
-    def __init__(self, layout: tuple[tuple[str, str], ...]) -> None:
-        self.struct = Struct("<" + "".join(_STRUCT_CODES[kind] for _, kind in layout))
-        self.columns: dict[str, tuple[int, int, str]] = {}
-        offset = 0
-        for number, (name, kind) in enumerate(layout):
-            self.columns[name] = number, offset, kind
-            offset += int(kind[-1])
+    schema: Schema = FILES
 
+    def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
+        self.container = container
+        self.vectors: Container | None = container
+        """The container with its vectors of the model in use: the segment itself, a sidecar, or None."""
+        self.live = live
+        self.prefix = prefix
+        # Lanes and evidence read the same postings, and the same term in several fields.
+        self._decoded: BoundedCache[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = BoundedCache(
+            MAX_CACHED_ROWS
+        )
+        self._numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_TERMS)
+        self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(MAX_CACHED_ROWS)
+        """Cache of the literal lane: some bytes → units that have a term with these bytes in it."""
+        self.meta = container.meta
 
-@cache
-def row_layout(layout: tuple[tuple[str, str], ...]) -> RowLayout:
-    return RowLayout(layout)
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its files are known to be as they were written, or are in memory only."""
+        return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
 
+    @cached_property
+    def _tables(self) -> dict[str, NDArray[Any]]:
+        return {}
 
-def _kernel() -> ModuleType:
-    kernel = native()
-    assert kernel is not None, "without the kernel tables are numpy arrays"
-    return kernel
+    def table(self, name: str) -> NDArray[Any]:
+        """The rows of a table of the schema."""
+        known = self._tables.get(name)
+        if known is None:
+            known = self._tables[name] = read_table(self.container, name, self.schema, self._read_rows)
+        return known
 
+    def _read_rows(self, name: str, layout: Layout) -> NDArray[Any]:
+        return read_rows(self.container, name, layout)
 
-class TableRow:
-    """One row: a number by the name of its column, or all numbers."""
+    @cached_property
+    def files(self) -> NDArray[Any]:
+        return self.table("files")
 
-    __slots__ = ("_layout", "_numbers")
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        return self.table("units")
 
-    def __init__(self, layout: RowLayout, numbers: tuple[int, ...]) -> None:
-        self._layout = layout
-        self._numbers = numbers
+    @cached_property
+    def definitions(self) -> NDArray[Any]:
+        return self.table("definitions")
 
-    def __getitem__(self, name: str) -> int:
-        return self._numbers[self._layout.columns[name][0]]
+    @cached_property
+    def tables(self) -> Tables:
+        """Files, units and definitions as numpy arrays, for exports."""
+        return Tables(*(read_table(self.container, name) for name in Tables._fields))
 
-    def item(self) -> tuple[int, ...]:
-        return self._numbers
+    @cached_property
+    def _families(self) -> dict[str, PostingViews]:
+        return {}
 
+    @cached_property
+    def terms(self) -> memoryview:
+        """All terms, concatenated; `term_ends` has the end of each."""
+        return self.container.section("terms")
 
-class TableRows:
-    """The part of numpy's structured arrays that readers use: `rows["size"]`, `rows[3]`, `rows[2:5]`, `rows[[4, 1]]`."""
+    @cached_property
+    def term_bytes(self) -> bytes:
+        """The same as bytes."""
+        return bytes(self.terms)
 
-    def __init__(self, data: memoryview | bytes, layout: RowLayout) -> None:
-        self._data = data
-        self._layout = layout
-        self._arrays: dict[str, Any] = {}
+    @cached_property
+    def term_ends(self) -> memoryview:
+        return self.container.typed_section("term_ends", "<u4").cast("I")
 
-    def __len__(self) -> int:
-        return len(self._data) // self._layout.struct.size
+    def term_at(self, number: int) -> bytes:
+        ends = self.term_ends
+        if not 0 <= number < len(ends):  # the number comes from a family, which may be damaged
+            raise self.container.corrupt("a term refers to something that does not exist")
+        return bytes(self.terms[ends[number - 1] if number else 0 : ends[number]])
 
-    def numbers(self, row: int) -> tuple[int, ...]:
-        """The numbers of one row; `row` is not negative."""
-        struct = self._layout.struct
-        if (row + 1) * struct.size > len(self._data):
-            raise IndexError(row)
-        return struct.unpack_from(self._data, row * struct.size)
+    def term_text(self, number: int) -> str:
+        try:
+            return self.term_at(number).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
 
-    def packed(self, *columns: str) -> tuple[Any, ...]:
-        """The bytes of all rows, the bytes per row, and the offsets of some columns."""
-        return self._data, self._layout.struct.size, *(self._layout.columns[column][1] for column in columns)
-
-    def innermost(self, first: int, count: int, byte: int, marks: bytes) -> int:
-        """The shortest of `count` rows whose range from `start` to `end` holds a byte and whose `kind` is marked; or -1."""
-        columns = self._layout.columns
-        offsets = columns["start"][1], columns["end"][1], columns["kind"][1]
-        found: int = _kernel().innermost(self._data, self._layout.struct.size, *offsets, first, count, byte, marks)
+    def term_texts(self, first: int, last: int) -> list[str]:
+        """The terms with the numbers [first, last)."""
+        kernel = native()
+        if kernel is None:
+            return [self.term_text(number) for number in range(first, last)]
+        try:
+            found: list[str] = kernel.texts(self.terms, self.term_ends, first, last)
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
         return found
 
-    def __getitem__(self, key: Any) -> Any:
-        layout = self._layout
-        if type(key) is str:
-            known = self._arrays.get(key)
-            if known is None:
-                _, offset, kind = layout.columns[key]
-                known = self._arrays[key] = _kernel().column(self._data, offset, layout.struct.size, kind)
-            return known
-        size = layout.struct.size
-        if type(key) is int:
-            if not -len(self) <= key < len(self):
-                raise IndexError(key)
-            return TableRow(layout, layout.struct.unpack_from(self._data, (key % len(self)) * size))
-        if type(key) is slice:
-            start, stop, step = key.indices(len(self))
-            if step == 1:
-                return TableRows(self._data[start * size : max(start, stop) * size], layout)
-            return self[range(start, stop, step)]
-        return TableRows(b"".join(self._data[row * size : (row + 1) * size] for row in self._row_numbers(key)), layout)
+    def lower_bound(self, term: bytes) -> int:
+        """The position of the first term that is not below `term`."""
+        kernel = native()
+        if kernel is not None:
+            found: int = kernel.lower_bound(self.terms, self.term_ends, term)
+            return found
+        low, high = 0, len(self.term_ends)
+        while low < high:
+            middle = (low + high) // 2
+            if self.term_at(middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
-    def _row_numbers(self, key: Any) -> list[int]:
-        """The rows that a mask or a list selects; IndexError where one does not exist."""
-        numbers, total = np.asarray(key), len(self)
-        if str(numbers.dtype) == "bool":
-            if len(numbers) != total:
-                raise IndexError(f"a mask over {len(numbers)} of {total} rows")
-            numbers = np.flatnonzero(numbers)
-        rows: list[int] = numbers.tolist()
-        if rows and not -total <= min(rows) <= max(rows) < total:
-            raise IndexError(f"rows {min(rows)} to {max(rows)} of {total}")
-        return [row + total if row < 0 else row for row in rows]
+    def find(self, term: str) -> int:
+        """The number of a term, or -1."""
+        known = self._numbers.get(term)
+        if known is None:
+            known = self._find(term)
+            self._numbers.put(term, known, 0)
+        return known
 
-    def as_numbers(self, column: str, more: int) -> Any:
-        """A column as 64-bit numbers, `more` added to each."""
-        _, offset, kind = self._layout.columns[column]
-        return _kernel().numbers(self._data, offset, self._layout.struct.size, kind, more)
+    def _find(self, term: str) -> int:
+        key = term.encode("utf-8", "surrogatepass")
+        position = self.lower_bound(key)
+        return position if position < len(self.term_ends) and self.term_at(position) == key else -1
 
-    def lengths(self, files: TableRows, live: Any, fields: Mapping[str, float], out: Any, first: int) -> tuple[int, ...]:
-        """For rows of units: writes the weighted length of each into `out`, from `first` on.
+    def _family(self, family: str) -> PostingViews:
+        known = self._families.get(family)
+        if known is None:
+            known = self._families[family] = open_views(self.container, family)
+        return known
 
-        A field is a column of the unit or of its file. Returns the sum of each field over units of live files, and the
-        number of these units.
-        """
-        unit_columns, file_columns = self._layout.columns, files._layout.columns
-        given = []
-        for name, weight in fields.items():
-            _, offset, kind = unit_columns.get(name) or file_columns[name]
-            given.append((name not in unit_columns, offset, _SIZES[kind], weight))
-        found: tuple[int, ...] = _kernel().lengths(
-            self._data, self._layout.struct.size, files._data, files._layout.struct.size, unit_columns["file"][1], live,
-            tuple(given), out, first,
-        )  # fmt: skip
-        return found
+    def terms_in_family(self, family: str, first: int, last: int) -> list[int]:
+        """The numbers in [first, last) of terms that occur in `family`."""
+        terms = self._family(family).terms
+        return terms[bisect_left(terms, first) : bisect_left(terms, last)].tolist()
 
-    def within(self, limits: Iterable[tuple[str, str, int, int]]) -> bool:
-        """Whether all numbers keep their limits: (column, column to add or "", lowest, highest)."""
-        columns = self._layout.columns
-        given = []
-        for column, added, low, high in limits:
-            _, offset, kind = columns[column]
-            other = columns.get(added)
-            addend = (-1, 0) if other is None else (other[1], _SIZES[other[2]])
-            given.append((offset, _SIZES[kind], *addend, low, min(high, _MAX_LIMIT)))
-        found: bool = _kernel().within(self._data, self._layout.struct.size, tuple(given))
-        return found
+    def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        """The live owners of a term in `family`, with counts; None where it does not occur."""
+        key = family, term
+        known = self._decoded.get(key)
+        if known is None:
+            found = self._live_postings(family, term)
+            known = (found,)
+            self._decoded.put(key, known, len(found[0]) if found else 0)
+        return known[0]
 
-    def tolist(self) -> list[tuple[int, ...]]:
-        return list(self._layout.struct.iter_unpack(self._data))
+    def add_postings(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
+        """Add the counts of a term times a weight to `total`; `first` is added to the numbers of owners."""
+        if native() is None or self.live is not None:
+            found = self.postings(family, term)
+            if found is not None:
+                total.add(found[0] + first if first else found[0], found[1], weight)
+            return
+        views = self._family(family)
+        place = views.place(term)
+        if place >= 0:
+            data, rows = stored_list(self.container, family, views, place)
+            total.add_list(
+                data, rows, self._owner_total(family), first, weight, lambda: broken_postings(self.container, family)
+            )
+
+    def mark_owners(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
+        """Set `mask` for all owners, live or dead, of ascending terms in `family`."""
+        views, kernel = self._family(family), native()
+        if kernel is None:
+            for place in filter(lambda place: place >= 0, map(views.place, terms)):
+                mask[read_list(self.container, family, views, place, self._owner_total(family))[0]] = True
+            return
+        spans = kernel.spans(terms, *views)
+        if spans is None or not kernel.mark(self.container.section_with_parts(f"{family}.data", *spans[:2]), *spans, mask):
+            raise broken_postings(self.container, family)
+
+    def is_live(self, term: int) -> bool:
+        """Whether any live row has the term."""
+        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in self.schema.families)
+
+    def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        found = self._postings(family, term)
+        if found is None or self.live is None:
+            return found
+        owners, counts = found
+        table = self.schema.tables[self.schema.fields[family]]
+        kept = self.live[self.table(table.name)[table.owner][owners] if table.owner else owners]
+        return owners[kept], counts[kept]
+
+    def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        views = self._family(family)
+        position = views.place(term)
+        return None if position < 0 else read_list(self.container, family, views, position, self._owner_total(family))
+
+    def _owner_total(self, family: str) -> int:
+        return self.schema.count_owners(self.container, family)
+
+    def string(self, offset: int) -> str:
+        return read_string(self.container, "strings", offset)
+
+    @cached_property
+    def bloom(self) -> memoryview:
+        """The Bloom filter over the text."""
+        return self.container.section("bloom")
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all files in order, dead ones included."""
+        blob, offsets = bytes(self.container.section("paths")), self.files["path"].tolist()
+        parts = blob.split(b"\0")[:-1]
+        # In the order of the files, unless the segment was tampered with.
+        if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
+            yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
+            return
+        for offset in offsets:
+            yield self.prefix + decode_string(blob, offset)
+
+    def path(self, file: int) -> str:
+        return self.prefix + read_string(self.container, "paths", int(self.files["path"][file]))
 
 
-def normalise_lengths(lengths: Any, mean: float, k1: float, b: float) -> Any:
-    """Replaces each length, in place, by BM25's k1 · (1 − b + b · length / mean)."""
-    _kernel().normed(lengths, mean, k1, b)
-    return lengths
+def decode_definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
+    """Decode the definitions of one file, reading their neighbouring strings at once."""
+    columns = ("name", "container", "signature")
+    start = min(int(rows[column].min()) for column in columns)
+    last = max(int(rows[column].max()) for column in columns)
+    strings = bytes(segment.container.section("strings", start, last)) + segment.string(last).encode("utf-8", "replace")
+    kept: dict[int, str] = {}
+
+    def text(offset: int) -> str:
+        known = kept.get(offset)
+        if known is None:
+            known = kept[offset] = decode_string(strings, offset - start)
+        return known
+
+    return [
+        Definition(text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED))
+        for _, _, begin, end, line, final, name, container, signature, kind, flags, _ in rows.tolist()
+    ]
+
+
+def decode_definition(segment: Segment, row: Any) -> Definition:
+    _, _, begin, end, line, final, name, container, signature, kind, flags, _ = row.item()
+    text = segment.string
+    return Definition(
+        text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED)
+    )

@@ -15,8 +15,7 @@ from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.storage.container import Container
 from lurcher.storage.merge import expand_ranges
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, KINDS, UNIT_FIELDS, decode_string
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, KINDS, UNIT_FIELDS, Segment, decode_string
 from lurcher.storage.vectors import Vectors, read_vectors
 from lurcher.stores.base import Sparse, StoredFile, StoredUnit
 from lurcher.stores.codec import SPARSE_MASK, RecordParts, encode_record, hash_bytes

@@ -17,8 +17,7 @@ from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.merge import expand_ranges
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, UNIT_FAMILIES
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, UNIT_FAMILIES, Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.stores.codec import damaged_error, decode, encode
 

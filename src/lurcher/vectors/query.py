@@ -12,7 +12,7 @@ from lurcher.errors import ModelError, Template
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.vectors import Direction, to_direction
+from lurcher.storage.tables import Direction, to_direction
 from lurcher.vectors.model import Model
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.corpora.history.classify import TRAITS, commit_traits, reads_as_fix
-from lurcher.corpora.history.manifest import HistoryManifest
-from lurcher.corpora.history.segment import (
+from lurcher.corpora.history.schema import (
     BINARY,
     CHANGE_ROW,
     COMMIT_FIELDS,
@@ -33,6 +32,7 @@ from lurcher.corpora.history.segment import (
     TRAITS_SHIFT,
     TRUNCATED,
     TRUNCATED_FILE,
+    HistoryManifest,
     HistorySegment,
     decode_header,
 )

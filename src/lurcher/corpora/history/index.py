@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history import manifest as manifests
-from lurcher.corpora.history.manifest import HISTORY_FORMAT, HistoryManifest
 from lurcher.corpora.history.outcomes.verdicts import rules_text
-from lurcher.corpora.history.segment import COMMITS
+from lurcher.corpora.history.schema import COMMITS, HISTORY_FORMAT, HistoryManifest, make_fingerprint
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, PathError, Template
 from lurcher.indexing.generation import CurrentGeneration, StoredIndex
@@ -98,7 +96,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             except OSError:
                 place = 0
         log = self.log_settings
-        print_ = manifests.make_fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
+        print_ = make_fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
         return {**print_, "place": place}
 
     @property

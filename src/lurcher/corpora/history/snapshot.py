@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from heapq import heapify, heappop, heappush
 
-from lurcher.corpora.history.segment import (
+from lurcher.corpora.history.schema import (
     BINARY,
     COMMITS,
     EMPTY_PATCH,
@@ -28,9 +28,9 @@ from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.sources.git.commit import KINDS, Change, Commit, Hunk
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.folder import find_vectors
-from lurcher.storage.numbering import TableSnapshot
 from lurcher.storage.segment import decode_string
-from lurcher.storage.vectors import CosineIndex, Direction
+from lurcher.storage.table_snapshot import TableSnapshot
+from lurcher.storage.tables import CosineIndex, Direction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.corpora.history.manifest import HistoryManifest
+    from lurcher.corpora.history.schema import HistoryManifest
     from lurcher.storage.folder import IndexFolder
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history import segment
+from lurcher.corpora.history import schema
 from lurcher.corpora.history.build import HistorySegmentBuilder
-from lurcher.corpora.history.manifest import HistoryManifest
 from lurcher.corpora.history.outcomes.store import with_outcomes
 from lurcher.corpora.history.outcomes.verdicts import rules_text
-from lurcher.corpora.history.segment import COMMITS, HistorySegment
+from lurcher.corpora.history.schema import COMMITS, HistoryManifest, HistorySegment
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import PathError
 from lurcher.sources.git import log
@@ -109,7 +108,7 @@ class _Updater:
         size = FIRST_BATCH if not manifest.commits else self._settings.batch
         late = False
         for commit in log.read_commits(self._top, plan.to_read, self._settings.log, self._losses, self._boundary):
-            builder.add(commit, segment.BOUNDARY if commit.sha in self._boundary else 0)
+            builder.add(commit, schema.BOUNDARY if commit.sha in self._boundary else 0)
             done += 1
             self._progress("reading history", done, len(plan.to_read))
             late = self._is_late() and (manifest.commits > 0 or len(builder) >= size)
@@ -175,7 +174,7 @@ class _Updater:
             flags = opened.commits["flags"].tolist()
             for row, sha in enumerate(opened.shas()):
                 text = sha.hex()
-                if flags[row] & segment.BOUNDARY and text not in self._boundary:
+                if flags[row] & schema.BOUNDARY and text not in self._boundary:
                     continue
                 if text not in found or live is None or live[row]:
                     found[text] = part, row

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lurcher.lanes.base import rank_of_unit
 from lurcher.lanes.lexical import (
     FieldSum,
     WordScores,
@@ -19,7 +20,6 @@ from lurcher.lanes.lexical import (
     terms_of,
 )
 from lurcher.query.expand import Group
-from lurcher.storage.numbering import rank_of_unit
 from lurcher.storage.segment import UNIT_FAMILIES
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy

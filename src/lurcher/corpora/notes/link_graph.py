@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from lurcher.indexing.note_files import has_code, notes_in
+from lurcher.corpora.base import has_code, notes_in
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.snapshot import Snapshot

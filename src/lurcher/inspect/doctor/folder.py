@@ -12,11 +12,11 @@ from pathlib import Path
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
-from lurcher.storage import lock
+from lurcher.storage import disk
 from lurcher.storage.folder import TAG_TEXT
 from lurcher.storage.manifest import FOLDER_TAG, NAME
 
-_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", lock.NAME, "history", "libraries"})
+_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", disk.LOCK_NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
 
 
@@ -73,14 +73,15 @@ def _room(folder: Path) -> Iterator[Finding]:
 
 
 def _lock(folder: Path) -> Iterator[Finding]:
-    path = folder / lock.NAME
+    path = folder / disk.LOCK_NAME
     if not os.path.lexists(path):
         return
     if not stat.S_ISREG(path.lstat().st_mode):
-        yield Finding("lock", PROBLEM, f"{lock.NAME} is not a file: nothing can be written", f"rm -r {shlex.quote(str(path))}")
+        message = f"{disk.LOCK_NAME} is not a file: nothing can be written"
+        yield Finding("lock", PROBLEM, message, f"rm -r {shlex.quote(str(path))}")
         return
     try:
-        pid = lock.find_holder(folder)
+        pid = disk.find_holder(folder)
     except OSError as error:
         yield Finding("lock", PROBLEM, f"the file system knows no locks: {error.strerror}", _ELSEWHERE)
         return

@@ -1,4 +1,4 @@
-"""The history index: every byte of it, and whether its tables lead somewhere."""
+"""The history index: every byte of it, and whether its tables and postings lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from lurcher.corpora.history.index import HistoryIndex
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command
+from lurcher.inspect.doctor.segments import check_bytes, check_content
 from lurcher.runtime.terminal import format_count
 from lurcher.storage.manifest import NAME
-from lurcher.storage.sidecar import KIND, sidecar_files
+from lurcher.storage.vectors import KIND, sidecar_files
 
 
 def examine(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
@@ -23,10 +24,12 @@ def examine(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
         if found is None:
             return
         manifest, history = found
-        for segment in history.segments:
-            segment.check_tables()
+        for name, segment in zip(manifest.segments, history.segments, strict=True):
+            for table in segment.schema.tables:
+                segment.table(table)
             if not quick:
-                segment.container.verify()
+                check_bytes(segment.container, index.store.folder / name)
+                check_content(segment.container, segment.schema)
         for name in sorted(sidecar_files(manifest.vectors)):
             kept = index.store.open_file(name, KIND)
             if not quick:

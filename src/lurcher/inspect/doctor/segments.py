@@ -23,12 +23,11 @@ from lurcher.storage.container import Container
 from lurcher.storage.folder import live_rows_by_segment
 from lurcher.storage.imports import read_imports
 from lurcher.storage.manifest import NAME, FileRow, Manifest
-from lurcher.storage.postings import broken_postings, open_lists, read_lists
-from lurcher.storage.segment import FAMILIES, FILES, check_segment, read_table
-from lurcher.storage.segment_reader import Segment
-from lurcher.storage.sidecar import KIND, sidecar_files
+from lurcher.storage.postings import open_lists, read_lists
+from lurcher.storage.segment import FILES, Schema, Segment, check_segment, read_table
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import read_vectors
+from lurcher.storage.tables import broken_postings
+from lurcher.storage.vectors import KIND, read_vectors, sidecar_files
 from lurcher.types import Progress
 
 _ATTEMPTS = 3
@@ -124,6 +123,7 @@ def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int
     if quick:
         return
     check_bytes(container, path)
+    check_content(container, FILES)
     check_tables(container)
     check_files(container, {row.place: (name, row) for name, row in manifest.rows.items() if row.segment == number})
 
@@ -159,8 +159,17 @@ def check_bytes(container: Container, path: Path) -> None:
         raise container.corrupt("its content is not what its name says")
 
 
+def check_content(container: Container, schema: Schema) -> None:
+    """Every row of every table leads to what exists, terms are in order, and postings lead to rows: for any schema."""
+    for name in schema.tables:
+        read_table(container, name, schema)
+    _check_terms(container)
+    for family in schema.families:
+        _check_postings(container, family, schema)
+
+
 def check_tables(container: Container) -> None:
-    """Every row of every table leads to what exists, and back."""
+    """Every unit and definition belongs to the file that claims it, and lies in it."""
     import numpy as np
 
     files, units, definitions = (read_table(container, name) for name in ("files", "units", "definitions"))
@@ -173,9 +182,6 @@ def check_tables(container: Container) -> None:
             raise container.corrupt(f"a {first} lies outside of its file")
     for _ in read_imports(container, [True] * len(files)):
         pass
-    _check_terms(container)
-    for family in FAMILIES:
-        _check_postings(container, family)
     read_vectors(container)
 
 
@@ -187,11 +193,11 @@ def _check_terms(container: Container) -> None:
         raise container.corrupt("its terms are not in order")
 
 
-def _check_postings(container: Container, family: str) -> None:
+def _check_postings(container: Container, family: str, schema: Schema) -> None:
     """As many rows and bytes as there should be, in widths that exist, and no owner beyond the last; some terms at a time."""
     lists = open_lists(container, family)
     total = len(lists.terms)
-    owners = FILES.count_owners(container, family)
+    owners = schema.count_owners(container, family)
     for first in range(0, total, _TERMS):
         read_lists(container, family, lists, first, min(first + _TERMS, total), owners)
     if lists.span(0, total)[3] != container.length(f"{family}.data"):

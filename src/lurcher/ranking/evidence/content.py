@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from lurcher.lanes.base import FileScores
 from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.numbering import FileScores
 from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:

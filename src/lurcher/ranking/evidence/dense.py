@@ -9,12 +9,12 @@ they are near enough (`ALONE`).
 
 from __future__ import annotations
 
+from lurcher.lanes.base import top_files
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.numbering import top_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, lru_cache
-from lurcher.storage.postings import PostingSum
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import PostingSum
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
 

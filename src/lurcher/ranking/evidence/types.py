@@ -7,8 +7,8 @@ from lurcher.ranking.evidence.name import find_explained_terms
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.postings import SUM_BUFFER, PostingSum
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import SUM_BUFFER, PostingSum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.manifest import HistoryManifest, OutcomesFile
 from lurcher.corpora.history.outcomes.fixes import FIX_ROW, commit_order, decode_fixes, find_indexed_fixes, sha_prefixes
 from lurcher.corpora.history.outcomes.reverts import MessageLike
 from lurcher.corpora.history.outcomes.verdicts import (
@@ -25,14 +24,14 @@ from lurcher.corpora.history.outcomes.verdicts import (
     rules_dict,
     rules_text,
 )
+from lurcher.corpora.history.schema import HistoryManifest, OutcomesFile
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import IndexError_
 from lurcher.runtime.light import cached_property
 from lurcher.sources.git.log import read_messages
 from lurcher.storage.container import PACKED, Container
-from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.container_writer import ContainerWriter, as_bytes
 from lurcher.storage.folder import IndexFolder
-from lurcher.storage.segment_writer import as_bytes
 from lurcher.types import SUCCESS, VERDICTS
 
 if TYPE_CHECKING:
