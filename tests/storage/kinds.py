@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -65,7 +64,7 @@ class Kept(ABC):
     folder: Path
 
     @abstractmethod
-    def ask(self) -> tuple[str, list[str]]:
+    def ask(self) -> tuple[object, list[str]]:
         """All that the index says, opened anew; and the notes that came with it."""
 
     def files(self) -> list[Path]:
@@ -79,11 +78,11 @@ class KeptFiles(Kept):
         self.root = in_two_segments(folder / "tree")
         self.folder = self.root / ".lurcher"
 
-    def ask(self) -> tuple[str, list[str]]:
+    def ask(self) -> tuple[object, list[str]]:
         engine = opened(self.root)
         found = [engine.search(question) for question in (*QUESTIONS, "zeppelin")]
         hits = [[hit.to_dict() for hit in answer.hits] for answer in found]
-        return json.dumps(hits), [note.reason for answer in found for note in answer.degraded]
+        return hits, [note.reason for answer in found for note in answer.degraded]
 
 
 class KeptHistory(Kept):
@@ -97,9 +96,9 @@ class KeptHistory(Kept):
             open_history(self.repo.top, batch=1000).view(silent, seconds=None)
         self.folder = self.repo.top / ".lurcher" / "history"
 
-    def ask(self) -> tuple[str, list[str]]:
+    def ask(self) -> tuple[object, list[str]]:
         view = open_history(self.repo.top).view(silent, seconds=None)
-        return repr(dump_snapshot(view.history)), [note.reason for note in view.degraded]
+        return dump_snapshot(view.history), [note.reason for note in view.degraded]
 
 
 KEPT: dict[str, Callable[[Path], Kept]] = {"files": KeptFiles, "commits": KeptHistory}

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.corpora.history import schema
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex, PathError
 from lurcher.indexing import writer
-from lurcher.storage import disk
+from lurcher.storage import disk, manifest
 from lurcher.storage.container import Container
+from lurcher.storage.segment import FORMAT
 from lurcher.types import Answer
 from tests.indexing.conftest import QUESTIONS, answers, in_two_segments, index_files, opened, write
 from tests.indexing.faults import folder_bytes, restore
@@ -85,6 +87,20 @@ def test_a_file_that_is_broken_as_a_whole_is_made_anew(kept: Kept, number: int, 
     assert len([note for note in notes if "it was rebuilt" in note]) == len(notes) == (0 if missing else 1)
     intact(kept.folder)
     assert kept.ask() == (expected, [])
+
+
+@pytest.mark.parametrize("kind", sorted(KEPT))
+def test_an_index_of_an_older_format_is_rebuilt_with_one_line(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        for module in (manifest, schema):
+            older.setattr(module, "FORMAT", FORMAT - 1)
+        kept = KEPT[kind](tmp_path)
+    said, notes = kept.ask()
+    called = {"files": "index", "commits": "history index"}[kind]
+    assert notes == [f"the {called} was made with format {FORMAT - 1} (now {FORMAT}); it was rebuilt"]
+    assert kept.ask() == (said, [])
 
 
 CUTS = (0, 1, 7, 8, 9, 100)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from lurcher.errors import CorruptIndex, IndexError_, OutdatedIndex
+from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex
 from lurcher.languages.installed import outdated
-from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, dataclass, replace
+from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, dataclass, replace, suppress
 from lurcher.storage import manifest as manifests
 from lurcher.storage.folder import IndexFolder
 from lurcher.types import Degraded
@@ -234,6 +234,15 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
     def _repair_further(self, manifest: AnyManifest, snapshot: AnySnapshot) -> bool:
         """Repair files besides segments and sidecars; False where none are damaged."""
         return False
+
+    def _remove_leftovers(self, manifest: AnyManifest) -> None:
+        """Remove what a killed writer left, where no commit has done that."""
+        if self.store.writable and self.store.find_leftovers(manifest):
+            with suppress(IndexLocked), self.store.lock(0):
+                # Another process may have written meanwhile.
+                current = self._generation.manifest([])
+                if current.generation:
+                    self.store.remove_leftovers(current)
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""

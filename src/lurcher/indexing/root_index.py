@@ -510,15 +510,6 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             return True
         return not self.model.textual and all(segment.vectors is not None for segment in segments)
 
-    def _remove_leftovers(self, manifest: Manifest) -> None:
-        """Remove what a killed writer left, where no commit has done that."""
-        if self.store.writable and self.store.find_leftovers(manifest):
-            with suppress(IndexLocked), self.store.lock(0):
-                # Another process may have written meanwhile.
-                current = self._generation.manifest([])
-                if current.generation:
-                    self.store.remove_leftovers(current)
-
     def count_stale(self, manifest: Manifest, changes: Changes) -> int:
         """How many files differ from what the index has."""
         return count_stale(manifest, changes, self.read_text)

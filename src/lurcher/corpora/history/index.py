@@ -132,6 +132,8 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         manifest = self._generation.manifest(notes)
         if (refresh or not manifest.generation) and not self._is_up_to_date(manifest, head):
             manifest = self._update_unless_locked(manifest, head, seconds, progress, notes)
+        if seconds is None:
+            self._remove_leftovers(manifest)
         manifest = self._with_vectors(manifest, progress, notes, refresh, seconds is not None)
         return self._make_view(manifest, head, notes)
 
