@@ -9,7 +9,7 @@ from lurcher.query.plan import make_plan
 from lurcher.ranking.context import Context, Ranking, find_own_words, ranking_named
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.vectors.model import Model

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.notes import MAX_SECTION, MIN_CUT, parse_note
-from lurcher.indexing.note_files import PARSED, is_note
 from lurcher.languages.detect import LANGUAGES
+from lurcher.sources.roles import PARSED, is_note
 from lurcher.types import ParsedFile
 
 PIECES = [

@@ -20,7 +20,7 @@ from lurcher.sources.files import Listing
 from lurcher.storage import disk
 
 if TYPE_CHECKING:
-    from tests.indexing.scenes import Scene
+    from tests.indexing.scenes import HistoryScene, Scene
 
 Write = Callable[[Mapping[str, str]], None]
 
@@ -117,6 +117,22 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LURCHER_CONFIG", os.devnull)
         yield Scene(request.param, tmp_path_factory.mktemp("scene"))
+
+
+HISTORY_SCENES = ("first build of history", "update of history", "rebuild of history", "clear of history")
+
+
+@pytest.fixture(scope="module", params=(*SCENES, *HISTORY_SCENES))
+def any_scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene | HistoryScene]:
+    """Each kind of change to an index of each schema in turn."""
+    from lurcher.corpora.history import update
+    from tests.indexing.scenes import HistoryScene, Scene
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LURCHER_CONFIG", os.devnull)
+        patch.setattr(update, "FIRST_BATCH", 3)
+        kind = HistoryScene if request.param in HISTORY_SCENES else Scene
+        yield kind(request.param, tmp_path_factory.mktemp("scene"))
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
+from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.engine import Engine
 from lurcher.errors import IndexError_
+from tests.corpora.history.repo import Repo, dump_snapshot, open_history, silent
 from tests.indexing.conftest import opened, write
 from tests.indexing.crashes import small_pieces
 from tests.indexing.faults import (
     KNOWN,
+    PLAIN,
     Expected,
     Failing,
     folder_bytes,
@@ -21,6 +26,8 @@ from tests.indexing.faults import (
     watched,
     worth_trying,
 )  # fmt: skip
+
+_HISTORY_PLACES = 14
 
 
 class Scene:
@@ -75,6 +82,70 @@ class Scene:
     def again(self) -> None:
         """As it was before the change."""
         restore(self.index, self.files)
+
+
+class HistoryScene:
+    """The same for an index of history, whose first build and updates come in batches: each is a good generation."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.repo, self.index = Repo(folder / "repo"), folder / "index"
+        self.folder = self.index / "history"
+        self._add_commits(9)
+        if name != "first build of history":
+            self.act()
+        if name == "update of history":
+            self._add_commits(4)
+        self.whole = True
+        self.files = folder_bytes(self.folder)
+        self.after = self._said(open_history(self.repo.top, folder / "fresh", batch=1000).view(silent, seconds=None).history)
+        self.expected = self
+        self.steps = recorded(self.act)
+        places = worth_trying(self.steps)
+        self.places = places[:: max(1, len(places) // _HISTORY_PLACES)]
+
+    def _add_commits(self, count: int) -> None:
+        for number in range(count):
+            files = {"src/a.py": f"alpha = {number}\n" * 3, f"b{number % 2}.md": f"{count} one\n"}
+            self.repo.commit(f"fix number {number}", {**files})
+
+    def _said(self, history: HistorySnapshot) -> dict[str, Any]:
+        return dump_snapshot(history)
+
+    def act(self) -> None:
+        made = open_history(self.repo.top, self.index, batch=2)
+        if self.name == "rebuild of history" and made.has_index():
+            made.rebuild(silent)
+        elif self.name == "clear of history" and made.has_index():
+            made.clear()
+        else:
+            made.view(silent, seconds=None)
+
+    def again(self) -> None:
+        if not self.files:
+            shutil.rmtree(self.index, ignore_errors=True)  # the folder around it would be there already
+        restore(self.folder, self.files)
+
+    def problems(self, *, whole: bool = True) -> dict[str, str]:
+        """What is wrong right after a fault and after the next run."""
+        found: dict[str, str] = {}
+        if not lock_is_free(self.folder):
+            found["locks"] = "the lock is still held"
+        try:
+            opened = open_history(self.repo.top, self.index, batch=2).read_from_disk()
+            if opened is None and self.name in ("update of history", "rebuild of history"):
+                found["lost"] = "the last good generation is gone"
+            if opened is not None:
+                self._said(opened[1])
+            view = open_history(self.repo.top, self.index, batch=2).view(silent, seconds=None)
+            if self._said(view.history) != self.after or view.degraded:
+                found["wrong"] = f"the next run does not answer as a fresh index does: {view.degraded}"
+            named = {*view.manifest.segments, *view.manifest.further_files}
+            if left := sorted({path.name for path in self.folder.iterdir()} - PLAIN - named):
+                found["left"] = f"left over: {', '.join(left)}"
+        except IndexError_ as problem:
+            found["wrong"] = problem.message
+        return found
 
 
 def right(scene: Scene, error: int, place: int, *, always: bool) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lurcher.storage.container import Container
-from lurcher.storage.imports import read_import_table
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import FAMILIES, check_segment, count_owners, read_definitions, read_files, read_units
+from lurcher.storage.segment import FAMILIES, FILES, check_segment, read_table
 from lurcher.storage.segment_writer import SegmentData
 from lurcher.storage.vectors import read_vectors
 from lurcher.terms.count import Postings
@@ -15,12 +14,13 @@ from lurcher.terms.count import Postings
 
 def postings_in(container: Container, family: str) -> Postings:
     lists = open_lists(container, family)
-    return read_lists(container, family, lists, 0, len(lists.terms), count_owners(container, family))
+    return read_lists(container, family, lists, 0, len(lists.terms), FILES.count_owners(container, family))
 
 
 def decode(container: Container) -> SegmentData:
     """The whole segment back in memory, every part of it found sound."""
-    files = read_files(check_segment(container))
+    tables = {name: read_table(check_segment(container), name) for name in FILES.tables}
+    files = tables["files"]
     text = bytes(container.section("text"))
     blob = bytes(container.section("terms"))
     ends = container.array("term_ends", "<u4").tolist()
@@ -30,17 +30,12 @@ def decode(container: Container) -> SegmentData:
     except UnicodeDecodeError as error:
         raise container.corrupt("a term is not text") from error
     return SegmentData(
-        files,
-        read_units(container),
-        read_definitions(container),
-        read_import_table(container),
-        bytes(container.section("import_texts")),
+        tables,
         terms,
         {family: postings_in(container, family) for family in FAMILIES},
-        bytes(container.section("paths")),
-        bytes(container.section("strings")),
-        list(container.meta["languages"]),
+        {name: bytes(container.section(name)) for name in ("import_texts", "paths", "strings")},
         [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
+        list(container.meta["languages"]),
         read_vectors(container),
         container.meta["model"],
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lurcher.indexing.build import build_segment
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import SegmentData, encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split, words
@@ -78,7 +78,7 @@ def test_lengths_are_the_sums_of_counts() -> None:
         sums: Counter[int] = Counter()
         for (_, owner), count in terms(data, field).items():
             sums[owner] += count
-        assert data.units[field].tolist() == [sums[unit] for unit in range(len(data.units))]
+        assert data.tables["units"][field].tolist() == [sums[unit] for unit in range(len(data.tables["units"]))]
 
 
 def test_names_lead_to_their_definitions() -> None:

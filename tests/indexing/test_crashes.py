@@ -18,10 +18,11 @@ import pytest
 
 from tests.indexing.conftest import answers, opened, write
 from tests.indexing.faults import ASKED, KNOWN, Expected, Stop, ended, forked, said, watched
-from tests.indexing.scenes import Scene, right
+from tests.indexing.scenes import HistoryScene, Scene, right
 
 
-def test_a_writer_that_is_killed_at_any_step_loses_nothing(scene: Scene) -> None:
+def test_a_writer_that_is_killed_at_any_step_loses_nothing(any_scene: Scene | HistoryScene) -> None:
+    scene = any_scene
     assert scene.steps
     problems = {}
     for place in scene.places:

@@ -14,7 +14,8 @@ BUILD = """
 import resource, sys
 from lurcher.engine import Engine
 from lurcher.indexing import writer
-from lurcher.storage import merge, merge_postings
+from lurcher.storage import merge
+from lurcher.storage import postings as merge_postings
 writer.SHARD_BYTES = 250_000
 merge._RELEASE_BYTES, merge_postings._SLICE_ROWS = 1 << 20, 20_000
 overrides = {"index.workers": 1, "dense.model": "none"}

@@ -21,7 +21,7 @@ import pytest
 
 from lurcher.engine import Engine, diagnose
 from lurcher.indexing.watcher import Notice, Update, WatchIntervals
-from lurcher.storage.lock import find_holder
+from lurcher.storage.disk import find_holder
 from tests.conftest import environment, git, run_lurcher
 from tests.indexing.conftest import opened, write
 

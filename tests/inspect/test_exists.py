@@ -8,7 +8,7 @@ import pytest
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis
 from lurcher.inspect.exists import ExistsAnswer, exists
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import IndexState
 from tests.inspect.trees import FILES

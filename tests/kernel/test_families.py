@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.storage import merge_postings
+from lurcher.storage import postings as merge_postings
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import encode_container
+from lurcher.storage.container_writer import as_bytes, encode_container
 from lurcher.storage.postings import _pack_in_python, pack_postings
-from lurcher.storage.segment_writer import as_bytes
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 

@@ -14,8 +14,9 @@ from lurcher.answer import excerpts
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import _average_nearest_units
 from lurcher.storage import container
-from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS, TableRows, row_layout
+from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import TableRows, row_layout
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from lurcher import Engine
 from lurcher.lanes import lexical
-from lurcher.storage import container, postings, segment_reader
-from lurcher.storage.postings import PostingSum, pack_postings
+from lurcher.storage import container, segment
+from lurcher.storage import tables as postings
+from lurcher.storage.postings import pack_postings
+from lurcher.storage.tables import PostingSum
 from lurcher.terms.count import Postings
 from lurcher.types import silent
 from tests.kernel import kernel
@@ -87,7 +89,7 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
         for term in ("retry", "socket", "other", "nowhere"):
             native = lexical._weigh_term(snapshot, term, weights)
             with pytest.MonkeyPatch.context() as patch:
-                for module in (postings, segment_reader):
+                for module in (postings, segment):
                     patch.setattr(module, "native", lambda: None)
                 snapshot.weighted = container.BoundedCache(1000)
                 plain = lexical._weigh_term(snapshot, term, weights)

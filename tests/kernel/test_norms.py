@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.storage.segment import FILE, UNIT, TableRows, normalise_lengths, row_layout
+from lurcher.storage.segment import FILE, UNIT
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import TableRows, normalise_lengths, row_layout
 from tests.indexing.conftest import opened, write
 from tests.kernel import kernel
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.lanes import base as numbering
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import sum_harmonic
-from lurcher.storage import numbering
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.code import parse
-from lurcher.storage.row_builder import HEADING_TERM, NativeRowBuilder, PythonRowBuilder, make_row_builder
 from lurcher.storage.segment import CARD_FIELD, KINDS
+from lurcher.storage.segment_writer import HEADING_TERM, NativeRowBuilder, PythonRowBuilder, make_row_builder
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 from lurcher.types import Definition, ParsedFile, Span
 from tests.kernel import kernel

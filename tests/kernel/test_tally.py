@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lurcher.lanes import lexical
 from lurcher.query.plan import Group
-from lurcher.storage import postings
-from lurcher.storage.postings import PostingSum
+from lurcher.storage import tables as postings
+from lurcher.storage.tables import PostingSum
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

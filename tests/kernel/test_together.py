@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.lanes import literal
-from lurcher.storage import segment_reader
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage import segment as segment_reader
+from lurcher.storage.segment import Segment
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lurcher.lanes import base as numbering
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import sum_harmonic
-from lurcher.storage import numbering, vectors
-from lurcher.storage.vectors import ProductBuffer, to_direction
+from lurcher.storage import tables as vectors
+from lurcher.storage.tables import ProductBuffer, to_direction
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lurcher.storage import vectors
-from lurcher.storage.vectors import Direction, ProductBuffer, to_direction
+from lurcher.storage import tables as vectors
+from lurcher.storage.tables import Direction, ProductBuffer, to_direction
 from lurcher.vectors import quantise
 from lurcher.vectors.quantise import pack, unpack
 from tests.kernel import kernel

@@ -16,7 +16,7 @@ from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
 from lurcher.runtime.process import pause, wait_for_exit
 from lurcher.sources.git.command import finish, start
-from lurcher.storage.lock import NAME, IndexLock
+from lurcher.storage.disk import LOCK_NAME, IndexLock
 from lurcher.surfaces.cli.index_cmd import _Stop
 from tests.conftest import git
 
@@ -51,10 +51,10 @@ def test_git_is_waited_for_when_python_cannot_sleep(checkout: Path, no_sleep: No
 
 
 def test_a_lock_is_waited_for_when_python_cannot_sleep(tmp_path: Path, no_sleep: None) -> None:
-    with (tmp_path / NAME).open("wb") as held:
+    with (tmp_path / LOCK_NAME).open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(IndexLocked):
-            IndexLock.acquire(tmp_path / NAME, 0.05)
+            IndexLock.acquire(tmp_path / LOCK_NAME, 0.05)
 
 
 def test_a_watch_waits_and_ends_when_python_cannot_sleep(no_sleep: None) -> None:

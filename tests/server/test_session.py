@@ -15,7 +15,7 @@ import pytest
 from lurcher.errors import IndexBuilding, LurcherError
 from lurcher.server.session import Session
 from lurcher.server.unindexed import list_tracked
-from lurcher.storage.lock import find_holder
+from lurcher.storage.disk import find_holder
 from tests.conftest import environment, git
 from tests.indexing.conftest import write
 

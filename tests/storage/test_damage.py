@@ -12,26 +12,33 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.corpora.history import schema
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex, PathError
 from lurcher.indexing import writer
-from lurcher.storage import disk
+from lurcher.storage import disk, manifest
 from lurcher.storage.container import Container
+from lurcher.storage.segment import FORMAT
 from lurcher.types import Answer
 from tests.indexing.conftest import QUESTIONS, answers, in_two_segments, index_files, opened, write
 from tests.indexing.faults import folder_bytes, restore
+from tests.storage.kinds import KEPT, Kept
 
 
-def intact(root: Path) -> None:
-    """Every byte of the index on disk is as it should be."""
-    folder = root / ".lurcher"
+def intact(folder: Path) -> None:
+    """Every byte of an index on disk is as it should be."""
     names = sorted(path.name for path in folder.iterdir())
     own = [".gitignore", "CACHEDIR.TAG", "lock", "manifest"]
-    assert names == sorted([*own, *(name for name in names if name.endswith(".segment"))])
+    assert names == sorted([*own, *(name for name in names if name.endswith((".segment", ".outcomes")))])
     for name in names:
         if name not in (".gitignore", "CACHEDIR.TAG", "lock"):
             Container.open(folder / name).verify()
 
+
+@pytest.fixture(params=sorted(KEPT))
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
+    """An index of each schema, of two segments."""
+    return KEPT[request.param](tmp_path)
 
 
 @pytest.fixture
@@ -51,9 +58,10 @@ def ask(root: Path, engine: Engine | None = None) -> list[Answer]:
 
 @pytest.mark.parametrize("number", range(3), ids=["manifest", "one segment", "other segment"])
 @pytest.mark.parametrize("how", ["delete", "empty", "half", "last byte", "grow", "folder", "replace"])
-def test_a_file_that_is_broken_as_a_whole_is_rebuilt(indexed: Path, number: int, how: str) -> None:
-    expected = [hits(answer) for answer in ask(indexed)]
-    path = index_files(indexed)[number]
+def test_a_file_that_is_broken_as_a_whole_is_rebuilt(kept: Kept, number: int, how: str) -> None:
+    expected, notes = kept.ask()
+    assert notes == []
+    path = kept.files()[number]
     data = path.read_bytes()
     path.unlink()
     if how == "folder":
@@ -67,19 +75,32 @@ def test_a_file_that_is_broken_as_a_whole_is_rebuilt(indexed: Path, number: int,
             "replace": b"x" * len(data),
         }
         path.write_bytes(broken[how])
-    found = ask(indexed)
-    assert [hits(answer) for answer in found] == expected
+    said, notes = kept.ask()
+    assert said == expected
     if how == "folder":
         # A folder cannot be replaced by a file: what would take its name stays in memory, and the answer says so.
-        assert any("in memory only" in note.reason for note in found[0].degraded) is (number == 0)
-        assert any("it was rebuilt" in note.reason for note in found[0].degraded)
+        assert any("in memory only" in note for note in notes) is (number == 0)
+        assert any("it was rebuilt" in note for note in notes)
         return
     # Without a manifest there is no index that could be damaged: it is simply made.
     missing = how == "delete" and number == 0
-    assert any("it was rebuilt" in note.reason for note in found[0].degraded) is not missing
-    assert all(answer.degraded == () for answer in found[1:])
-    intact(indexed)
-    assert all(answer.degraded == () for answer in ask(indexed))
+    assert len([note for note in notes if "it was rebuilt" in note]) == len(notes) == (0 if missing else 1)
+    intact(kept.folder)
+    assert kept.ask() == (expected, [])
+
+
+@pytest.mark.parametrize("kind", sorted(KEPT))
+def test_an_index_of_an_older_format_is_rebuilt_with_one_line(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        for module in (manifest, schema):
+            older.setattr(module, "FORMAT", FORMAT - 1)
+        kept = KEPT[kind](tmp_path)
+    said, notes = kept.ask()
+    called = {"files": "index", "commits": "history index"}[kind]
+    assert notes == [f"the {called} was made with format {FORMAT - 1} (now {FORMAT}); it was rebuilt"]
+    assert kept.ask() == (said, [])
 
 
 CUTS = (0, 1, 7, 8, 9, 100)
@@ -130,7 +151,7 @@ def test_no_damage_to_any_file_goes_unseen_or_changes_an_answer(indexed: Path, c
         elif (folder / name).read_bytes() != broken[name]:
             tally["written anew"] += 1  # where nobody reads, until the next manifest took its place
             assert name == "manifest"
-            intact(indexed)
+            intact(indexed / ".lurcher")
         else:
             # A search believes only what it has checked; what it did not read is found by whoever checks everything.
             tally["named by a check of everything"] += 1
@@ -141,7 +162,7 @@ def test_no_damage_to_any_file_goes_unseen_or_changes_an_answer(indexed: Path, c
         engine.index()  # whatever is missing is put back as soon as anything is written
         (indexed / "x.py").unlink()
         engine.index()
-        intact(indexed)
+        intact(indexed / ".lurcher")
         assert opened(indexed).search(questions[0]).degraded == ()
     with capsys.disabled():
         print(f"\ndamage: {', '.join(f'{count} {what}' for what, count in tally.items())}, 0 unseen")
@@ -163,7 +184,7 @@ def test_a_segment_under_the_name_of_another_is_seen(indexed: Path) -> None:
         assert any("it was rebuilt" in note.reason for note in found[0].degraded)
         assert one in found[0].degraded[0].reason or other in found[0].degraded[0].reason
         opened(indexed).index()
-        intact(indexed)
+        intact(indexed / ".lurcher")
 
 
 @pytest.mark.parametrize("merged", [False, True])
@@ -184,7 +205,7 @@ def test_an_old_manifest_over_new_segments_costs_no_answer(
     assert [hits(answer) for answer in found] == expected
     assert any("is missing; it was rebuilt" in note.reason for note in found[0].degraded) is merged
     opened(indexed).index()
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 def test_a_folder_that_lost_its_mark_is_still_known_by_what_it_holds(indexed: Path) -> None:
@@ -193,7 +214,7 @@ def test_a_folder_that_lost_its_mark_is_still_known_by_what_it_holds(indexed: Pa
     found = ask(indexed)
     assert [hits(answer) for answer in found] == expected
     assert found[0].degraded == ()
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 @pytest.mark.parametrize("name", ["manifest", "notes.txt", "x.segment"])
@@ -219,7 +240,7 @@ def test_a_byte_flipped_under_an_open_engine_is_noticed(indexed: Path) -> None:
     found = ask(indexed, engine)
     assert [hits(answer) for answer in found] == expected
     assert any("checksum; it was rebuilt" in note.reason for note in found[0].degraded)
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 def test_symbols_survive_damage_too(indexed: Path) -> None:
@@ -231,7 +252,7 @@ def test_symbols_survive_damage_too(indexed: Path) -> None:
     found = opened(indexed).symbol("parse_cookie")
     assert found.definitions == expected.definitions
     assert "rebuilt" in found.degraded[0].reason
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 def test_damage_met_while_merging_is_healed(indexed: Path) -> None:
@@ -245,7 +266,7 @@ def test_damage_met_while_merging_is_healed(indexed: Path) -> None:
     assert status["files"] == 6
     assert opened(indexed).search("biscuit").total == 4
     opened(indexed).search(QUESTIONS[0])
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 def test_a_file_in_place_of_the_parent_folder_means_answers_from_memory(root: Path, tmp_path: Path) -> None:
@@ -288,7 +309,7 @@ def test_a_disk_that_is_full_means_answers_from_memory(root: Path, monkeypatch: 
     assert not list((root / ".lurcher").glob(".*.tmp"))
     # Another engine, with space: everything is as it should be.
     assert all(answer.degraded == () for answer in ask(root))
-    intact(root)
+    intact(root / ".lurcher")
 
 
 def test_a_disk_that_fills_up_later_keeps_the_last_good_generation(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +349,7 @@ def test_leftovers_of_a_killed_writer_are_swept(indexed: Path) -> None:
     (folder / ("f" * 24 + ".segment")).write_bytes(b"nobody names this")
     write(indexed, {"later.py": "x = 1\n"})
     answers(opened(indexed))
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,7 +376,7 @@ def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: py
     answer = engine.search("airship")
     assert (answer.hits[0].path, answer.degraded) == ("later.py", ())
     assert opened(indexed).search("airship", check=False).hits[0].path == "later.py"
-    intact(indexed)
+    intact(indexed / ".lurcher")
 
 
 def test_a_segment_that_vanishes_under_an_open_engine_is_rebuilt(indexed: Path) -> None:
@@ -369,4 +390,4 @@ def test_a_segment_that_vanishes_under_an_open_engine_is_rebuilt(indexed: Path) 
     answer = engine.search("airship", check=False)
     assert answer.hits[0].path == "later.py"
     assert engine.search("parse_cookie").hits[0].path == "src/cookies.py"
-    intact(indexed)
+    intact(indexed / ".lurcher")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ from lurcher.indexing.build import build_segment
 from lurcher.lanes import lexical
 from lurcher.languages.base import KINDS as IMPORT_KINDS
 from lurcher.storage import merge as merging
-from lurcher.storage import merge_postings
+from lurcher.storage import postings as merge_postings
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import ContainerWriter, encode_container
 from lurcher.storage.imports import read_imports
-from lurcher.storage.segment import FAMILIES, KINDS, decode_string
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import FAMILIES, KINDS, Segment, check_segment, decode_string, read_table
 from lurcher.storage.segment_writer import SegmentData, StringPool, encode_segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import to_direction
+from lurcher.storage.tables import to_direction
 from lurcher.terms.count import Postings
 from tests.indexing.taken_back import decode, postings_in
+from tests.storage.kinds import KINDS as SCHEMAS
+from tests.storage.kinds import ROWS, Kind
 from tests.tables import WORDS, table_of
 
 TABLE = table_of(WORDS, dims=16)
@@ -83,16 +85,16 @@ def plain(data: SegmentData) -> dict[str, Any]:
         names = rows.dtype.names
         found = [dict(zip(names, row, strict=True)) for row in rows.tolist()]
         return [
-            {key: decode_string(data.strings, value) if key in strings else value for key, value in row.items()}
+            {key: decode_string(data.strings["strings"], value) if key in strings else value for key, value in row.items()}
             for row in found
         ]
 
     return {
-        "paths": [decode_string(data.paths, offset) for offset in data.files["path"].tolist()],
-        "files": table(data.files, ()),
-        "units": table(data.units, ()),
-        "definitions": table(data.definitions, ("name", "container", "signature")),
-        "imports": [(*row, decode_string(data.import_texts, row[2])) for row in data.imports.tolist()],
+        "paths": [decode_string(data.strings["paths"], offset) for offset in data.tables["files"]["path"].tolist()],
+        "files": table(data.tables["files"], ()),
+        "units": table(data.tables["units"], ()),
+        "definitions": table(data.tables["definitions"], ("name", "container", "signature")),
+        "imports": [(*row, decode_string(data.strings["import_texts"], row[2])) for row in data.tables["imports"].tolist()],
         "terms": data.terms,
         "postings": {
             family: [(data.terms[term], owner, count) for term, owner, count in _rows(data.postings[family])]
@@ -100,11 +102,8 @@ def plain(data: SegmentData) -> dict[str, Any]:
         },
         "languages": data.languages,
         "texts": [bytes(text) for text in data.texts],
-        "vectors": None if data.vectors is None else [
-            rows.tolist()
-            for rows in (data.vectors.units, data.vectors.unit_scales, data.vectors.cards, data.vectors.card_scales)
-        ],
-    }  # fmt: skip
+        "vectors": None if data.vectors is None else [rows.tolist() for rows in data.vectors],
+    }
 
 
 def _rows(postings: Postings) -> list[tuple[int, int, int]]:
@@ -161,22 +160,61 @@ def test_parts_of_a_new_segment_merge_to_what_is_built_at_once() -> None:
     assert b"".join(pieces) == on_disk(built(files))
 
 
-def test_merging_one_segment_changes_nothing() -> None:
-    data = built(dict(zip(PATHS, CONTENTS, strict=False)))
-    assert on_disk(merge([data], [None])) == on_disk(data)
+def encoded(data: SegmentData) -> bytes:
+    return b"".join(encode_container(*encode_segment(data)))
 
 
-def test_merging_nothing_gives_an_empty_segment() -> None:
-    data = built({"a.py": "x = 1\n"})
-    assert plain(merge([data], [np.array([False])])) == plain(built({}))
+def merged(kind: Kind, parts: Sequence[SegmentData], live: Sequence[Any]) -> bytes:
+    pieces: list[Any] = []
+    containers = [Container(encoded(part), "part") for part in parts]
+    merging.merge_segments(containers, live, ContainerWriter(pieces.append), kind.schema)
+    return b"".join(pieces)
+
+
+@pytest.fixture(params=sorted(SCHEMAS))
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return SCHEMAS[request.param]
+
+
+def test_merging_one_segment_changes_nothing(kind: Kind) -> None:
+    data = kind.build(range(ROWS))
+    assert merged(kind, [data], [None]) == encoded(data)
+
+
+@pytest.mark.parametrize("cuts", [(0,), (1, 2), (4, 4), (3, 6, 8), (9,)], ids=str)
+def test_parts_of_any_schema_merge_to_what_is_built_at_once(kind: Kind, cuts: tuple[int, ...]) -> None:
+    borders = [0, *cuts, ROWS]
+    parts = [kind.build(range(a, b)) for a, b in pairwise(borders)]
+    assert merged(kind, parts, [None] * len(parts)) == encoded(kind.build(range(ROWS)))
+
+
+@pytest.mark.parametrize("step", [2, 3, 5])
+def test_only_live_rows_of_any_schema_are_merged(kind: Kind, step: int) -> None:
+    parts = [range(4), range(4, ROWS)]
+    masks = [np.array([number % step == 0 for number in part]) for part in parts]
+    kept = [number for number in range(ROWS) if number % step == 0]
+    assert merged(kind, [kind.build(part) for part in parts], masks) == encoded(kind.build(kept))
+
+
+def test_merging_nothing_gives_an_empty_segment(kind: Kind) -> None:
+    assert merged(kind, [kind.build([1])], [np.array([False])]) == encoded(kind.build([]))
+
+
+def test_a_segment_of_another_schema_is_damage(kind: Kind) -> None:
+    container = Container(encoded(kind.build(range(ROWS))), "test")
+    for schema in (other.schema for other in SCHEMAS.values()):
+        if schema is kind.schema:
+            assert check_segment(container, schema) is container
+        else:
+            with pytest.raises(CorruptIndex):
+                check_segment(container, schema)
 
 
 def with_postings(postings: Postings, terms: int, units: int) -> Container:
     empty = built({})
     data = SegmentData(
-        empty.files, np.zeros(units, empty.units.dtype), empty.definitions, empty.imports, empty.import_texts,
-        [f"t{i:03}" for i in range(terms)], {**empty.postings, "body": postings}, empty.paths, empty.strings,
-        empty.languages, [],
+        {**empty.tables, "units": np.zeros(units, empty.tables["units"].dtype)}, [f"t{i:03}" for i in range(terms)],
+        {**empty.postings, "body": postings}, empty.strings, [], empty.languages,
     )  # fmt: skip
     return Container(on_disk(data), "test")
 
@@ -277,13 +315,36 @@ def read_everything(container: Container) -> None:
 def test_a_table_that_leads_nowhere_is_damage(table: str, column: str, value: int) -> None:
     """A checksum is no secret, so a file with a good one may still say anything."""
     data = built(dict(zip(PATHS, CONTENTS, strict=False)))
-    getattr(data, table)[column][-1] = value
+    data.tables[table][column][-1] = value
     container = Container(on_disk(data), "test")
     container.verify()
     with pytest.raises(CorruptIndex):
         read_everything(container)
     with pytest.raises(CorruptIndex):
         decode(container)
+
+
+HOSTILE_COMMITS = [
+    ("commits", "change", 10**6), ("commits", "changes", 10**6), ("commits", "hunk", 1), ("commits", "hunks", 10**6),
+    ("commits", "strings", 2**40), ("commits", "string_size", 2**32 - 1), ("commits", "text", 2**40),
+    ("commits", "text_size", 2**32 - 1), ("commits", "sha_size", 5), ("changes", "commit", 10**6), ("changes", "commit", 0),
+    ("changes", "path", 2**32 - 1), ("changes", "old_path", 2**32 - 2), ("changes", "language", 60_000),
+    ("changes", "kind", 250), ("hunks", "commit", 10**6), ("hunks", "change", 10**6), ("hunks", "heading", 2**32 - 1),
+    ("hunks", "name", 2**32 - 1),
+    ("hunks", "text", 2**32 - 1), ("hunks", "size", 2**32 - 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "column", "value"), HOSTILE_COMMITS)
+def test_a_table_of_commits_that_leads_nowhere_is_damage(table: str, column: str, value: int) -> None:
+    data = SCHEMAS["commits"].build(range(ROWS - 1))
+    data.tables[table][column][-1] = value
+    container = Container(encoded(data), "test")
+    container.verify()
+    with pytest.raises(CorruptIndex):
+        read_table(container, table, SCHEMAS["commits"].schema)
+    with pytest.raises(CorruptIndex):
+        merging.merge_segments([container], [None], ContainerWriter(lambda piece: None), SCHEMAS["commits"].schema)
 
 
 @given(st.sampled_from(("terms", "rows", "ends", "data")), st.sampled_from(FAMILIES), st.data())
@@ -311,9 +372,10 @@ def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str,
     "meta",
     [
         {},
-        {"files": -1},
-        {"files": 10**9},
-        {"units": "many"},
+        {"rows": -1},
+        {"rows": 10**9},
+        {"rows": "many"},
+        {"schema": "other"},
         {"terms": None},
         {"languages": 3},
         {"languages": [1]},
@@ -326,11 +388,13 @@ def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str,
     ],
     ids=str,
 )
-def test_a_segment_that_miscounts_itself_is_damage(meta: dict[str, Any]) -> None:
-    sections, good = encode_segment(built({"a.py": "x = 1\n"}))
-    container = Container(b"".join(encode_container(sections, {**good, **meta} if meta else {})), "test")
+def test_a_segment_that_miscounts_itself_is_damage(kind: Kind, meta: dict[str, Any]) -> None:
+    sections, good = encode_segment(kind.build([1, 2]))
+    main = kind.schema.main
+    wrong = {main if key == "rows" else key: value for key, value in meta.items()}
+    container = Container(b"".join(encode_container(sections, {**good, **wrong} if meta else {})), "test")
     with pytest.raises(CorruptIndex):
-        decode(container)
+        check_segment(container, kind.schema)
 
 
 @pytest.mark.parametrize("name", ["vector_scales", "card_scales"])
@@ -351,18 +415,18 @@ def test_parts_with_and_without_vectors_merge_to_one_without() -> None:
     without = build_segment([("b.py", b"y = 2\n")], 300)
     for parts in ([with_vectors, without], [without, without]):
         merged = merge(parts, [None, None])
-        assert merged.vectors is None and len(merged.units) == 2
+        assert merged.vectors is None and len(merged.tables["units"]) == 2
         assert plain(through_disk(merged)) == plain(merged)
 
 
 def test_files_that_claim_the_same_units_are_damage() -> None:
     """Each claim may lead to what exists; all of them together would fill the memory."""
     data = built(dict(zip(PATHS, CONTENTS, strict=False)))
-    data.files["unit"], data.files["units"] = 0, len(data.units)
+    data.tables["files"]["unit"], data.tables["files"]["units"] = 0, len(data.tables["units"])
     snapshot = Snapshot([Segment(Container(on_disk(data), "test"))], 1)
     everywhere = np.arange(snapshot.file_total)
     with pytest.raises(CorruptIndex, match="share units"):
-        lexical._spread_to_units(snapshot, everywhere, np.ones(len(everywhere)))
+        lexical.spread_to_units(snapshot, everywhere, np.ones(len(everywhere)))
 
 
 def test_a_family_with_a_term_that_is_not_there_is_damage() -> None:

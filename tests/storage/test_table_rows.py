@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.runtime.kernel import np as small
-from lurcher.storage.segment import TableRows, row_layout
+from lurcher.storage.tables import TableRows, row_layout
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

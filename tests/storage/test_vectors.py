@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lurcher.indexing.build import build_segment
-from lurcher.storage import vectors
+from lurcher.storage import tables, vectors
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment_writer import encode_segment
-from lurcher.storage.vectors import CosineIndex, to_direction
+from lurcher.storage.tables import CosineIndex, to_direction
 from tests.tables import WORDS, table_of
 
 TABLE = table_of(WORDS, dims=24)
@@ -64,7 +64,7 @@ def test_some_units_have_the_cosines_of_all_units(monkeypatch: pytest.MonkeyPatc
     every = nearness.for_all_units(direction)
     some = np.array([5, 0, len(every) - 1, 17, 30])
     assert nearness.for_units(some, direction).tolist() == every[some].tolist()
-    monkeypatch.setattr(vectors, "_BLOCK_ROWS", 2)
+    monkeypatch.setattr(tables, "_BLOCK_ROWS", 2)
     small = CosineIndex([container_of(half) for half in halves])
     assert small.for_units(some, direction).tolist() == every[some].tolist()
     assert small.for_all_units(direction).tolist() == every.tolist()

@@ -113,7 +113,7 @@ def test_a_vector_has_the_same_bytes_in_any_company(words: list[str], block: int
         quantise._BLOCK = before
     data = built({**FILES, **mine, **{f"a/{i}.py": f"{word} = {i}\n" for i, word in enumerate(words)}})
     place = sorted([*FILES, *mine, *(f"a/{i}.py" for i in range(len(words)))]).index("net/mine.py")
-    first, count = int(data.files["unit"][place]), int(data.files["units"][place])
+    first, count = int(data.tables["files"]["unit"][place]), int(data.tables["files"]["units"][place])
     assert together.units[first : first + count].tobytes() == alone.units.tobytes()
     assert together.unit_scales[first : first + count].tobytes() == alone.unit_scales.tobytes()
     assert together.cards[place].tobytes() == alone.cards[0].tobytes()

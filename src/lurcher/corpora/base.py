@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from lurcher.answer.page import build_answer
 from lurcher.query.validate import as_tuple
+from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
+from lurcher.sources.roles import MARKED_UP, PARSED, is_note
 from lurcher.types import Answer, Degraded, Progress, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+    from numpy.typing import NDArray
 
     from lurcher.answer.page import Findings, PageRequest
     from lurcher.config import Settings
     from lurcher.indexing.generation import View
     from lurcher.indexing.workspace import Workspace
     from lurcher.runtime.process import Cache, Stopwatch
+    from lurcher.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +115,37 @@ class Services:
         from lurcher.rerank.stage import check_reranker_names
 
         return check_reranker_names(chosen, ("outcome",) if commits else ())
+
+_ROOM = ("", "code")
+
+
+def notes_in(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Which files are notes and live."""
+    found = files_in(snapshot, MARKED_UP) & snapshot.live_files
+    for file in np.flatnonzero(files_in(snapshot, {"text"}) & snapshot.live_files).tolist():
+        found[file] = is_note(snapshot.path(file), "text")
+    return found
+
+
+def has_code(snapshot: Snapshot) -> bool:
+    """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
+    known: bool | None = snapshot.graphs.get(_ROOM)
+    if known is None:
+        code = np.flatnonzero(files_in(snapshot, PARSED) & snapshot.live_files).tolist()
+        known = any(not _is_hidden(snapshot.bare_path(file)) for file in code)
+        snapshot.graphs[_ROOM] = known
+    return known
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/")[:-1])
+
+
+def files_in(snapshot: Snapshot, languages: Iterable[str]) -> NDArray[np.bool_]:
+    """Which files, live or not, are in one of some languages."""
+    wanted = set(languages)
+    parts = [
+        np.isin(segment.files["language"], [i for i, name in enumerate(segment.meta["languages"]) if name in wanted])
+        for segment in snapshot.segments
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, bool)

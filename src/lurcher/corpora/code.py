@@ -189,7 +189,7 @@ class CodeCorpus:
 
     def _has_only_notes(self, views: Sequence[View]) -> bool:
         """Whether there are notes and no code at all."""
-        from lurcher.indexing.note_files import has_code
+        from lurcher.corpora.base import has_code
 
         snapshot = self._workspace.snapshot(views)
         if has_code(snapshot):

@@ -28,8 +28,8 @@ from lurcher.registry import find
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.roots import Root
 from lurcher.storage import disk
+from lurcher.storage.disk import IndexLock
 from lurcher.storage.folder import digest_root
-from lurcher.storage.lock import IndexLock
 from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
-from lurcher.indexing.note_files import is_note
 from lurcher.languages.detect import HEAD, detect
 from lurcher.sources.decode import Skip, Text, is_minified, read_text
-from lurcher.sources.roles import roles
+from lurcher.sources.roles import is_note, roles
 from lurcher.storage.container import checksum
 from lurcher.storage.imports import ImportWriter
-from lurcher.storage.row_builder import make_row_builder
 from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNINDEXED_WORDS, NO_GRAMMAR, UNIT_FAMILIES
-from lurcher.storage.segment_writer import SegmentData, StringPool
+from lurcher.storage.segment_writer import SegmentData, StringPool, make_row_builder
 from lurcher.terms.count import Postings, make_counter
 from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
 from lurcher.types import ParsedFile, Span
@@ -101,8 +99,8 @@ def build_segment(
         incomplete = counter.incomplete(field)
         file_table["flags"][unit_table["file"][incomplete]] |= HAS_UNINDEXED_WORDS
     data = SegmentData(
-        file_table, unit_table, definition_table, imports.rows(), imports.texts(), terms, postings,
-        paths.data(), strings, list(languages), texts,
+        {"files": file_table, "units": unit_table, "definitions": definition_table, "imports": imports.rows()}, terms, postings,
+        {"import_texts": imports.texts(), "paths": paths.data(), "strings": strings}, texts, list(languages),
     )  # fmt: skip
     if table is None:
         return data

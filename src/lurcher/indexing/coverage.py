@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lurcher.indexing.freshness import Changes
     from lurcher.sources.files import Entry
     from lurcher.storage.manifest import FileRow, Manifest
-    from lurcher.storage.segment_reader import Segment
+    from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
 
 

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError, Template
 from lurcher.net.http import Deadline
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.container_writer import ContainerWriter, as_bytes
 from lurcher.storage.folder import IndexFolder
-from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
-from lurcher.storage.segment_reader import Segment
-from lurcher.storage.segment_writer import as_bytes
-from lurcher.storage.sidecar import KEY_BYTES, KIND, VECTOR_GROUPS, VectorGroup, VectorSidecar, check_sidecar
+from lurcher.storage.segment import FILES, FUNCTION_KINDS, KINDS, TYPE_KINDS, Segment
+from lurcher.storage.tables import VectorGroup
+from lurcher.storage.vectors import KEY_BYTES, KIND, VectorSidecar, check_sidecar
 from lurcher.types import HEADING, HEADING_PATH, Progress
 from lurcher.vectors.quantise import normalise_sums
 from lurcher.vectors.query import wrong_size_error
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-UNITS, CARDS = VECTOR_GROUPS
+UNITS, CARDS = FILES.vectors
 CARD_NAMES, CARD_CHARS = 40, 600
 """Names on a card, and characters from the beginning of its file."""
 MAX_CHARS = 20_000

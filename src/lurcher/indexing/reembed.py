@@ -21,11 +21,10 @@ from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.folder import live_mask, live_rows_by_segment
 from lurcher.storage.manifest import Manifest
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, IMPORT, count_owners, read_definitions, read_files, read_units
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILES, Segment, read_table
 from lurcher.storage.segment_writer import SegmentData
-from lurcher.storage.sidecar import VECTOR_GROUPS, VectorGroup, VectorSidecar
-from lurcher.storage.vectors import encode_vectors
+from lurcher.storage.tables import VectorGroup
+from lurcher.storage.vectors import VectorSidecar, encode_vectors
 from lurcher.terms.count import Postings
 from lurcher.types import Degraded, Progress
 from lurcher.vectors.text_model import TextModel
@@ -45,11 +44,11 @@ def reembed_segment(container: Container, table: Table, out: ContainerWriter) ->
     from lurcher.vectors.static import embed
 
     data = SegmentData(
-        read_files(container), read_units(container), read_definitions(container), container.table("imports", IMPORT), b"",
-        read_terms(container), read_postings(container, _TERM_FAMILIES, count_owners), b"", bytes(container.section("strings")),
-        list(container.meta["languages"]), [],
+        {name: read_table(container, name) for name in FILES.tables}, read_terms(container),
+        read_postings(container, _TERM_FAMILIES, FILES.count_owners), {"strings": bytes(container.section("strings"))}, [],
+        list(container.meta["languages"]),
     )  # fmt: skip
-    sections, dims = encode_vectors(embed(data, table))
+    sections, dims = encode_vectors(embed(data, table), FILES.vectors)
     return copy_container(container, sections, {"dims": dims, "model": table.digest}, out)
 
 
@@ -226,8 +225,8 @@ def _describe_files(manifest: Manifest) -> Callable[[str, Container], list[TextG
     return lambda name, container: describe_segment(container, live_mask(int(container.meta["files"]), places[name]))
 
 
-FILES: VectorKind[Manifest] = VectorKind(
-    "index", "the index", "embedding", "run: lurcher index", VECTOR_GROUPS, reembed_segment, _describe_files
+FILE_VECTORS: VectorKind[Manifest] = VectorKind(
+    "index", "the index", "embedding", "run: lurcher index", FILES.vectors, reembed_segment, _describe_files
 )
 
 

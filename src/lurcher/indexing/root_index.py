@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import RLock
 
 from lurcher.config import Settings
 from lurcher.errors import (
@@ -13,7 +12,6 @@ from lurcher.errors import (
     IndexError_,
     IndexLocked,
     ModelError,
-    OutdatedIndex,
     PathError,
     RootGone,
     Template,
@@ -29,14 +27,14 @@ from lurcher.indexing.freshness import (
     count_stale,
     settle_signature,
 )
-from lurcher.indexing.generation import CurrentGeneration, View
+from lurcher.indexing.generation import CurrentGeneration, StoredIndex, View, expire_outdated
 from lurcher.runtime.light import TYPE_CHECKING, replace, suppress
 from lurcher.runtime.paths import exists, is_inside
 from lurcher.sources.files import FilesSettings, Listing, circumstances
 from lurcher.sources.roots import Root, breadth
 from lurcher.storage import manifest as manifests
-from lurcher.storage.folder import IndexFolder, digest_root, index_folder_of
-from lurcher.storage.manifest import FOLDER_TAG, UNREADABLE, Manifest
+from lurcher.storage.folder import IndexFolder, digest_root, index_folder_of, open_snapshot
+from lurcher.storage.manifest import UNREADABLE, Manifest
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Progress
 from lurcher.vectors import select_model
@@ -58,7 +56,7 @@ _LONG_UPDATE_SECONDS = 0.5
 """After an update that took longer, the tree is checked again before it is called fresh."""
 
 
-class RootIndex:
+class RootIndex(StoredIndex[Manifest, Snapshot]):
     """The index of one root. Thread-safe: one lock around its life cycle; views are immutable."""
 
     def __init__(self, root: Root, settings: Settings, index_dir: Path | None = None, model: Model | None = None) -> None:
@@ -70,9 +68,11 @@ class RootIndex:
         folder = index_folder_of(root, settings) if index_dir is None else str(index_dir)
         if exists(folder) and not os.path.isdir(folder):
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
-        self.store = IndexFolder(folder, root=root.place if is_inside(folder, root.place) else None)
-        self._lock = RLock()
-        self._generation = CurrentGeneration(self.store, lambda: self.fingerprint, lambda: self.model.digest)
+        store = IndexFolder(folder, root=root.place if is_inside(folder, root.place) else None)
+        super().__init__(
+            store,
+            CurrentGeneration(store, lambda: self.fingerprint, lambda: self.model.digest, open_snapshot, expire_outdated),
+        )
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
         self.monitor: ChangeMonitor | None = None
         """Tells whether the tree changed, so that not every query has to check it; None where that is not available."""
@@ -348,43 +348,9 @@ class RootIndex:
             manifest = self._with_vectors(manifest, progress, notes, refresh=True, limited=False)
             return View(self._generation.snapshot(manifest), manifest, 0, (*notes, *self._all_notes(manifest)))
 
-    def repair(self, progress: Progress) -> bool:
-        """Check every byte on disk and rebuild what is damaged; False where nothing is."""
-        with self._lock:
-            self._generation.forget()
-            self._last = self._unchanged_view = None
-            try:
-                opened = self._generation.read_from_disk()
-                for segment in opened[1].segments if opened is not None else ():
-                    segment.container.verify()
-                return opened is not None and self._drop_damaged_vectors(opened[0])
-            except (OutdatedIndex, CorruptIndex):
-                self.rebuild(progress)
-                return True
-
-    def _drop_damaged_vectors(self, manifest: Manifest) -> bool:
-        """Drop damaged vectors, which are made again later; False where none are damaged."""
-        vectors = self.store.without_damaged(manifest.vectors)
-        if vectors == manifest.vectors:
-            return False
-        with self.store.lock(self.settings.index.lock_seconds):
-            self.commit(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
-        return True
-
-    def clear(self) -> bool:
-        """Remove the index. True if there was one."""
-        with self._lock:
-            self._generation.forget()
-            self._last = self._unchanged_view = None
-            if not (self.store.folder / FOLDER_TAG).exists():
-                return False
-            try:
-                with self.store.lock(self.settings.index.lock_seconds):
-                    return self.store.clear()
-            except OSError as error:
-                raise IndexError_(
-                    f"the index in {self.store.folder} cannot be removed: {error.strerror}", "check the folder's permissions"
-                ) from error
+    def forget(self) -> None:
+        super().forget()
+        self._last = self._unchanged_view = None
 
     def check_breadth(self) -> None:
         """Raise instead of indexing a home folder or a whole disk, unless the user has allowed that."""
@@ -464,9 +430,8 @@ class RootIndex:
     def _clock_lag(self) -> int:
         """How far the clock of the index folder's file system is behind ours, in nanoseconds, negative or 0."""
         from lurcher.storage import disk
-        from lurcher.storage import lock as locks
 
-        stamp = disk.touch_file(self.store.folder / locks.NAME) if self.store.writable else None
+        stamp = disk.touch_file(self.store.folder / disk.LOCK_NAME) if self.store.writable else None
         return 0 if stamp is None else min(0, stamp - time.time_ns())
 
     def has_index(self) -> bool:
@@ -481,10 +446,6 @@ class RootIndex:
     def is_trusted(self) -> bool:
         """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
         return self._generation.is_trusted()
-
-    def read_from_disk(self) -> tuple[Manifest, Snapshot] | None:
-        """The index as it is on disk, opened; None where there is none."""
-        return self._generation.read_from_disk()
 
     def was_replaced(self) -> bool:
         """Whether another process has written the index since we read it."""
@@ -538,9 +499,9 @@ class RootIndex:
         """The manifest after missing vectors of the model in use were made."""
         if self._has_vectors(manifest):
             return manifest
-        from lurcher.indexing.reembed import FILES, update_vectors
+        from lurcher.indexing.reembed import FILE_VECTORS, update_vectors
 
-        return update_vectors(self, FILES, manifest, progress, notes, refresh, limited)
+        return update_vectors(self, FILE_VECTORS, manifest, progress, notes, refresh, limited)
 
     def _has_vectors(self, manifest: Manifest) -> bool:
         """Whether no vectors are missing, or none can be made."""
@@ -548,27 +509,6 @@ class RootIndex:
         if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
             return True
         return not self.model.textual and all(segment.vectors is not None for segment in segments)
-
-    def commit(self, manifest: Manifest) -> None:
-        """Make a manifest the index. The caller holds the writer's lock."""
-        self._generation.commit(manifest)
-
-    def open_snapshot(self, manifest: Manifest) -> Snapshot:
-        """The segments of a manifest, opened."""
-        return self._generation.snapshot(manifest)
-
-    def current_manifest(self) -> Manifest:
-        """The manifest as it is now. The caller holds the writer's lock."""
-        return self._generation.manifest([])
-
-    def _remove_leftovers(self, manifest: Manifest) -> None:
-        """Remove what a killed writer left, where no commit has done that."""
-        if self.store.writable and self.store.find_leftovers(manifest):
-            with suppress(IndexLocked), self.store.lock(0):
-                # Another process may have written meanwhile.
-                current = self._generation.manifest([])
-                if current.generation:
-                    self.store.remove_leftovers(current)
 
     def count_stale(self, manifest: Manifest, changes: Changes) -> int:
         """How many files differ from what the index has."""

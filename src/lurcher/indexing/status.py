@@ -11,9 +11,9 @@ from lurcher.indexing.freshness import compare_listing
 from lurcher.languages.grammar import describe_grammars
 from lurcher.runtime.kernel import describe_kernel, np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.lock import find_holder
+from lurcher.storage.disk import find_holder
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
-from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR
+from lurcher.storage.segment import FILES, GRAMMAR_GAVE_UP, NO_GRAMMAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lurcher.indexing.root_index import RootIndex
-    from lurcher.storage.segment_reader import Segment
+    from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
     from lurcher.vectors.model import Model
 
@@ -45,10 +45,9 @@ def embedded_entry(model: Model, manifest: Manifest, snapshot: Snapshot) -> dict
     if not model.textual or model.problem is not None:
         return {}
     from lurcher.indexing.reembed import count_missing
-    from lurcher.storage.sidecar import VECTOR_GROUPS
 
     apart = manifest.vectors.get(model.digest)
-    missing, total = count_missing(snapshot.segments, VECTOR_GROUPS)
+    missing, total = count_missing(snapshot.segments, FILES.vectors)
     return {**({"dims": apart.dims, "about": dict(apart.about)} if apart else {}), "texts": total, "missing": missing}
 
 

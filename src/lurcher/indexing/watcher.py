@@ -26,7 +26,7 @@ from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.sources.files import GENERATED_FOLDERS, INTERNAL_FOLDERS
 from lurcher.storage.container import Container
-from lurcher.storage.lock import find_holder
+from lurcher.storage.disk import find_holder
 from lurcher.storage.manifest import NAME, NO_SEGMENT, FileRow
 from lurcher.types import Progress
 from lurcher.version import VERSION

@@ -17,7 +17,7 @@ from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
 from lurcher.sources.roots import Root, find_root
 from lurcher.storage.folder import digest_root
 from lurcher.storage.manifest import WAITING
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Filter, IndexState
 

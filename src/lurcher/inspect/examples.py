@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.indexing.note_files import PARSED, is_note
 from lurcher.inspect import Basis
 from lurcher.runtime.kernel import np
 from lurcher.sources.git import command
-from lurcher.sources.roles import TEST, VENDORED
+from lurcher.sources.roles import PARSED, TEST, VENDORED, is_note
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
 

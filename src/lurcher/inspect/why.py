@@ -268,8 +268,8 @@ def _word(context: Context, group: Group, idf: float, unit: int, file: int) -> W
     if share is None:
         return Word(group.word, 0.0, False, False, 0)
     numbers = context.snapshot.units_of(file)
-    inside = bool(((share.units >= numbers.start) & (share.units < numbers.stop)).any())
-    return Word(group.word, idf, share.of(unit) > 0, inside, len(share.units))
+    inside = bool(((share.owners >= numbers.start) & (share.owners < numbers.stop)).any())
+    return Word(group.word, idf, share.of(unit) > 0, inside, len(share.owners))
 
 
 def _file_rank(context: Context, file: int, places: dict[int, int]) -> int | None:

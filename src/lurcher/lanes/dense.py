@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from lurcher.lanes.base import Request
+from lurcher.lanes.base import Request, count_above_and_equal, order_units
 from lurcher.query.plan import Plan, extract_terms
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
-from lurcher.storage.numbering import count_above_and_equal, order_units
-from lurcher.storage.postings import expand_runs
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import Direction, to_direction
+from lurcher.storage.tables import Direction, expand_runs, to_direction
 from lurcher.types import LaneWhy
 from lurcher.vectors.model import Model
 from lurcher.vectors.query import find_mismatch

@@ -33,7 +33,7 @@ class Scored:
         self.scores = scores
 
     def why(self, unit: int) -> LaneWhy | None:
-        from lurcher.storage.numbering import rank_of_unit
+        from lurcher.lanes.base import rank_of_unit
 
         rank = rank_of_unit(self._snapshot, self.scores, unit)
         return LaneWhy(rank, float(self.scores[unit])) if rank else None

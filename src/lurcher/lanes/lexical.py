@@ -1,7 +1,10 @@
-"""BM25 over the fields of a unit: code, comments, the names it defines, its file's name and folders.
+"""BM25F: BM25 over the weighted fields of units, sections of notes, commits or hunks.
 
-score(u) = Σ over groups  w · idf · tf·(k1 + 1) / (tf + k1·(1 − b + b·len/avg)), with tf and len weighted over fields
+score = Σ over groups  w · idf · tf·(k1 + 1) / (tf + k1·norm), with tf weighted over fields
 (Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009).
+
+Code has one norm, 1 − b + b·len/avg with len weighted over fields. Notes and commits have a `b` for each field (`FieldSum`):
+its counts are divided by its own norm, and what is added up then needs no other.
 """
 
 from __future__ import annotations
@@ -9,21 +12,23 @@ from __future__ import annotations
 from math import log
 
 from lurcher.config.schema import LexicalSettings
-from lurcher.lanes.base import Request
+from lurcher.lanes.base import FileScores, Request, best_units_by_file, count_above_and_equal, rank_of_unit
 from lurcher.query.plan import REPORT, Group
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass
-from lurcher.storage.numbering import FileScores, best_units_by_file, count_above_and_equal, rank_of_unit
-from lurcher.storage.postings import PostingSum
+from lurcher.runtime.light import TYPE_CHECKING, TypeVar, cached_property, dataclass
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import PostingSum
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from numpy.typing import NDArray
 
+    PostingSource = Callable[[str, str], tuple[NDArray[np.int64], NDArray[Any]]]
+    """Field and term → owners, ascending, and counts."""
 
 FIELD_WEIGHTS = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1.0, "stem": 2.0}
 """Weight of a term in code, in comments, in the names that a unit defines (in addition to the code), and in the name and last
@@ -39,17 +44,25 @@ REPORT_TERMS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class GroupScores:
-    """What one term group adds to the scores of the units that have it."""
+class WordScores:
+    """What one word of a query, with its forms, adds to the scores of those that have it."""
 
     word: str
-    units: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    """Ascending."""
     amounts: NDArray[np.float64]
+    rarity: float = 0.0
 
-    def of(self, unit: int) -> float:
-        position = int(self.units.searchsorted(unit))
-        found = position < len(self.units) and self.units[position] == unit
+    def of(self, owner: int) -> float:
+        position = int(self.owners.searchsorted(owner))
+        found = position < len(self.owners) and self.owners[position] == owner
         return float(self.amounts[position]) if found else 0.0
+
+
+def terms_of(shares: Iterable[WordScores], owner: int) -> dict[str, float]:
+    """What each word adds to a score, largest first."""
+    found = [(-amount, share.word) for share in shares if (amount := share.of(owner))]
+    return {word: -amount for amount, word in sorted(found)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,7 @@ class LexicalScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
     """One per unit, zero where nothing matched."""
-    shares: tuple[GroupScores, ...]
+    shares: tuple[WordScores, ...]
     idf: dict[str, float]
 
     @cached_property
@@ -66,9 +79,7 @@ class LexicalScores:
         return best_units_by_file(self.snapshot, self.scores)
 
     def terms_of(self, unit: int) -> dict[str, float]:
-        """What each word adds to the score of a unit, largest first."""
-        found = [(-amount, share.word) for share in self.shares if (amount := share.of(unit))]
-        return {word: -amount for amount, word in sorted(found)}
+        return terms_of(self.shares, unit)
 
     @cached_property
     def _standings(self) -> dict[int, tuple[int, int]]:
@@ -120,28 +131,36 @@ def score(
         own, together = snapshot.unit_frequencies((group.word, *group.forms), each, len(units))
         if together:
             found.append((group, compute_group_idf(snapshot.unit_count, own, together), units, tf))
-    if keep is not None and len(found) > keep:
-        best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
-        found = [found[i] for i in sorted(best)]
     shares = []
     idfs = {}
-    for group, idf, units, tf in found:
+    for group, idf, units, tf in keep_best(found, keep):
         shares.append(_add_group(scores, units, tf, norm, group, group.weight * idf * (k1 + 1)))
         idfs[group.word] = idf
     return LexicalScores(snapshot, scores, tuple(shares), idfs)
 
 
+Found = TypeVar("Found", bound="tuple[Any, ...]")
+
+
+def keep_best(found: list[Found], keep: int | None) -> list[Found]:
+    """At most `keep` groups, given with their idf first: the best by weight · idf, in their order."""
+    if keep is None or len(found) <= keep:
+        return found
+    best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
+    return [found[i] for i in sorted(best)]
+
+
 def _add_group(
     scores: NDArray[np.float64], units: NDArray[np.int64], tf: NDArray[np.float64], norm: NDArray[np.float64], group: Group,
     times: float,
-) -> GroupScores:  # fmt: skip
+) -> WordScores:  # fmt: skip
     """Add a group's part to the scores of the units that have it, and return that part."""
     kernel = native()
     if kernel is not None:
-        return GroupScores(group.word, units, np.frombuffer(kernel.bm25(units, tf, norm, times, scores)))
+        return WordScores(group.word, units, np.frombuffer(kernel.bm25(units, tf, norm, times, scores)))
     amounts = times * tf / (tf + norm[units])
     scores[units] += amounts
-    return GroupScores(group.word, units, amounts)
+    return WordScores(group.word, units, amounts)
 
 
 def _load_norms(snapshot: Snapshot, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
@@ -159,11 +178,60 @@ def compute_group_idf(total: int, own: int, together: int) -> float:
     The IDF of all forms together would make a rare word common because of a common form; the word alone would make `redirects`
     rare where only `redirect` occurs.
     """
+    return (compute_idf(total, own) + compute_idf(total, together)) / 2 if own else compute_idf(total, together)
 
-    def idf(df: int) -> float:
-        return log(1 + (total - df + 0.5) / (df + 0.5))
 
-    return (idf(own) + idf(together)) / 2 if own else idf(together)
+def compute_idf(total: int, having: int) -> float:
+    return log(1 + (total - having + 0.5) / (having + 0.5))
+
+
+class FieldSum:
+    """Scores by fields that each have a norm of their own.
+
+    tf' = Σ over fields  w · tf / (1 − b + b · len/avg),   score = Σ over words  q · idf · tf'/(tf' + k1)
+    """
+
+    def __init__(
+        self, total: int, k1: float, fields: Sequence[tuple[str, float, NDArray[np.float64]]], postings: PostingSource
+    ) -> None:
+        """`total` is the number of owners; a field has a name, a weight, and what to multiply its counts with, by owner."""
+        import numpy as np
+
+        self._k1, self._fields, self._postings = k1, fields, postings
+        self.scores = np.zeros(total)
+        self._tf = np.zeros(total)  # reused for each word, and zero between them
+        self.shares: list[WordScores] = []
+
+    def add(self, term: str, worth: float) -> None:
+        """Count a term of the current word, `worth` as much as the word itself."""
+        tf = self._tf
+        for field, weight, norms in self._fields:
+            owners, counts = self._postings(field, term)
+            if len(owners):
+                tf[owners] += worth * weight * counts * norms[owners]
+
+    def count(self) -> int:
+        """How many owners have the current word, as far as it was added."""
+        import numpy as np
+
+        return int(np.count_nonzero(self._tf))
+
+    def finish_word(self, word: str, rarity: float) -> None:
+        """Add the current word to the scores; `rarity` is the most that it can add."""
+        import numpy as np
+
+        owners = np.flatnonzero(self._tf)
+        here = self._tf[owners]
+        amounts = rarity * here / (here + self._k1)
+        self.scores[owners] += amounts
+        self.shares.append(WordScores(word, owners, amounts, rarity))
+        self._tf[owners] = 0
+
+
+def field_norms(lengths: NDArray[np.float64], mean: float, b: float) -> NDArray[np.float64]:
+    """What the counts of a field are multiplied with, by the length of the field."""
+    norms: NDArray[np.float64] = 1 / (1 - b + b * lengths / (mean or 1.0))
+    return norms
 
 
 def _sum_frequencies(
@@ -197,15 +265,15 @@ def _weigh_term(
             snapshot.add_postings(files, [field for field in fields if field[0] not in UNIT_FIELDS], term)
         owners, amounts = files.sparse(snapshot.file_total)
         if len(owners):
-            units.add(*_spread_to_units(snapshot, owners, amounts), 1.0)
+            units.add(*spread_to_units(snapshot, owners, amounts), 1.0)
         known = units.sparse(snapshot.unit_total)
         snapshot.weighted.put(key, known, len(known[0]))
     return known
 
 
-def _spread_to_units(
-    snapshot: Snapshot, files: NDArray[np.int64], amounts: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def spread_to_units(
+    snapshot: Snapshot, files: NDArray[np.int64], amounts: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The units of given files, each with its file's amount."""
     count = snapshot.file_column("units")[files].astype(np.int64)
     total = int(count.sum())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from lurcher.lanes.base import Request
+from lurcher.lanes.base import Request, order_by_path
 from lurcher.query.plan import split_qualified_name
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
-from lurcher.storage.numbering import order_by_path
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound

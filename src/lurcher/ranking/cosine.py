@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lurcher.lanes.base import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.runtime.kernel import np
-from lurcher.storage.numbering import order_units
 from lurcher.types import Why
 
 

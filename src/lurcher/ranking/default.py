@@ -9,6 +9,7 @@ of the same files come after the first unit of every file.
 from __future__ import annotations
 
 from lurcher.config import Settings
+from lurcher.lanes.base import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL, Plan
 from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
@@ -24,7 +25,6 @@ from lurcher.ranking.evidence import (
 from lurcher.ranking.noise import explain_noise, noise_factors
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, partial
-from lurcher.storage.numbering import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 

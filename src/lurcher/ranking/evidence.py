@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from lurcher.lanes.base import FileScores, top_files
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.plan import Group, split_qualified_name
 from lurcher.ranking.context import Context
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, lru_cache
-from lurcher.storage.numbering import FileScores, top_files
-from lurcher.storage.postings import SUM_BUFFER, PostingSum
 from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.tables import SUM_BUFFER, PostingSum
 from lurcher.terms.split import compound, words
 from lurcher.terms.vocabulary import STOP_WORDS
 

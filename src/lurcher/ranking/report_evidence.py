@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from lurcher.lanes.base import order_by_path
 from lurcher.lanes.symbol import find_definitions
 from lurcher.ranking.context import Context
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
-from lurcher.storage.numbering import order_by_path
 from lurcher.terms.split import compound, name_of
 
 if TYPE_CHECKING:

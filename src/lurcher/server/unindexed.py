@@ -28,7 +28,7 @@ from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.manifest import Manifest
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.vocabulary import stem

@@ -110,3 +110,18 @@ def version_of(path: str) -> tuple[str, int] | None:
         if _is_version(folder):
             return "/".join(folders[:i]), int(folder[1:])
     return None
+
+MARKED_UP = frozenset(("markdown", "restructuredtext", "asciidoc", "org"))
+"""Languages whose every file is a note."""
+PARSED = frozenset((
+    "bash", "c", "cpp", "csharp", "dart", "elixir", "go", "haskell", "java", "javascript", "julia", "kotlin", "lua",
+    "objective-c", "ocaml", "ocaml-interface", "perl", "php", "powershell", "python", "ruby", "rust", "scala", "sql", "svelte",
+    "swift", "terraform", "tsx", "typescript", "vue", "zig",
+))  # fmt: skip
+"""Languages that have definitions, and so are code; a copy, since every question asks for them and the table takes a while."""
+_PLAIN = (".txt", ".text")
+
+
+def is_note(path: str, language: str) -> bool:
+    """Prose by its language; plain text only where its name says so, since much else has no language either."""
+    return language in MARKED_UP or (language == "text" and path.lower().endswith(_PLAIN))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from numpy.typing import NDArray
+
 _MAX_PACKED_BYTES = 0xFFFFFFFF
 
 
@@ -186,3 +188,11 @@ def encode_container(
         builder.add(name, kind, data)
     builder.finish(meta)
     return pieces
+
+
+def as_bytes(array: NDArray[Any]) -> memoryview:
+    import numpy as np
+
+    # np.uint8 arrays are buffers, though the annotations of older numpy versions do not say so.
+    flat: Any = np.ascontiguousarray(array).view(np.uint8)
+    return memoryview(flat).cast("B") if array.size else memoryview(b"")

@@ -12,14 +12,13 @@ from _weakref import ref
 from lurcher.config import PROJECT_FILE, PYPROJECT
 from lurcher.errors import ConfigError, CorruptIndex, PathError, Template
 from lurcher.runtime.fastjson import blake2b
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
+from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, field, pattern
 from lurcher.runtime.paths import exists
 from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import MAGIC, Container, file_stamp
-from lurcher.storage.manifest import FOLDER_TAG, NO_SEGMENT, FileRows, Manifest
-from lurcher.storage.segment import check_segment
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.manifest import FILES_FORMAT, FOLDER_TAG, NO_SEGMENT, FileRows, Manifest, ManifestFormat, files_in_use
+from lurcher.storage.segment import FILES, Schema, Segment, check_segment
 from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -35,26 +34,17 @@ if TYPE_CHECKING:
     from lurcher.sources.roots import Root
     from lurcher.storage.container import Stamp
     from lurcher.storage.container_writer import ContainerWriter
-    from lurcher.storage.lock import IndexLock
-    from lurcher.storage.sidecar import VectorGroup, VectorSidecar
+    from lurcher.storage.disk import IndexLock
+    from lurcher.storage.manifest import AnyManifest
+    from lurcher.storage.vectors import VectorSidecar
 
-_DATA_FILES = ("*.segment", "*.vectors", ".*.tmp")
+_DATA_FILES = ("*.segment", "*.vectors", "*.outcomes", ".*.tmp")
 _TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Errors that may pass while a long-running process lives."""
 _MAX_RETRY_SECONDS = 3600.0
 _OWN_NAME = pattern(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _counter = itertools.count()
 TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
-
-
-class GenerationFiles(Protocol):
-    """The part of a manifest that names its files."""
-
-    @property
-    def segments(self) -> tuple[str, ...]: ...
-
-    @property
-    def vectors(self) -> Mapping[str, VectorSidecar]: ...
 
 
 @dataclass
@@ -71,6 +61,11 @@ class IndexFolder:
     """The lock, while this process writes."""
     root: Path | str | None = None
     """The root around the folder, if it lies in one; a missing root is not created."""
+    schema: Schema = FILES
+    """What its segments hold."""
+    format: ManifestFormat = FILES_FORMAT
+    within: IndexFolder | None = None
+    """The index folder around it, which has to be marked as one first, or its content would count as somebody else's."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Stamps of files that this process wrote, or that a manifest has from their writer."""
     _opened: dict[str, ref[Container]] = field(default_factory=dict)
@@ -103,7 +98,7 @@ class IndexFolder:
             return known
         container = Container.open(place, self.stamps.get(name))
         if kind == "segment":
-            self.check_segment(container)
+            check_segment(container, self.schema)
         if name != f"{container.digest()}.{kind}":
             raise container.corrupt("its content belongs to another name")
         self._opened = {other: known for other, known in self._opened.items() if known() is not None}
@@ -112,7 +107,7 @@ class IndexFolder:
 
     def without_damaged(self, vectors: Mapping[str, VectorSidecar]) -> dict[str, VectorSidecar]:
         """The sidecars without damaged files."""
-        from lurcher.storage.sidecar import KIND, VectorSidecar, sidecar_files
+        from lurcher.storage.vectors import KIND, VectorSidecar, sidecar_files
 
         damaged = set()
         for name in sidecar_files(vectors):
@@ -127,13 +122,11 @@ class IndexFolder:
             for digest, sidecar in vectors.items()
         }
 
-    def check_segment(self, container: Container) -> Container:
-        """The container; an error if it is not a segment."""
-        return check_segment(container)
-
-    def read(self, expected: Mapping[str, Any]) -> Manifest | None:
+    def read(self, expected: Mapping[str, Any]) -> Any:
         """The manifest on disk; None where there is none, or the folder is not an index folder."""
-        manifest = manifests.read_manifest(self.place, expected) if exists(os.path.join(self.place, FOLDER_TAG)) else None
+        if not exists(os.path.join(self.place, FOLDER_TAG)):
+            return None
+        manifest = manifests.read_manifest(self.place, expected, self.format)
         if manifest is not None:
             self.stamps = {**self.stamps, **manifest.stamps}
         return manifest
@@ -164,19 +157,20 @@ class IndexFolder:
         """A path for a file that is needed during a build; None where nothing can be written."""
         return self.folder / f".scratch.{os.getpid()}-{next(_counter)}.tmp" if self.writable else None
 
-    def commit(self, manifest: Manifest) -> None:
+    def commit(self, manifest: AnyManifest) -> None:
+        """Make a manifest the current one, on disk if the folder is writable, and remove files that it does not name."""
         self.drop_unused(manifest)
         if self.writable and not self.memory:
             try:
                 self.prepare()
-                manifests.write_manifest(self.folder, manifest, self.stamps)
+                manifests.write_manifest(self.folder, manifest, self.stamps, self.format)
                 self.remove_leftovers(manifest)
             except OSError as error:
                 self.fall_back_to_memory(error)
 
-    def drop_unused(self, manifest: GenerationFiles) -> None:
+    def drop_unused(self, manifest: AnyManifest) -> None:
         """Forget what a new generation does not name; readers keep what they have open."""
-        named = self.files_in_use(manifest)
+        named = files_in_use(manifest)
         self.memory = {name: container for name, container in self.memory.items() if name in named}
         self.stamps = {name: stamp for name, stamp in self.stamps.items() if name in named}
 
@@ -202,6 +196,8 @@ class IndexFolder:
         """Create and tag the folder. One without our tag that holds other files is an error."""
         if self.root is not None and not os.path.isdir(self.root):
             raise OSError(errno.ENOENT, f"{self.root} is gone")
+        if self.within is not None:
+            self.within.prepare()
         from lurcher.storage import disk
 
         disk.make_folder(self.folder)
@@ -225,19 +221,13 @@ class IndexFolder:
                     return False
         return all(_OWN_NAME.fullmatch(name) for name in names)
 
-    def files_in_use(self, manifest: GenerationFiles) -> set[str]:
-        """The names of the files of a generation."""
-        from lurcher.storage.sidecar import sidecar_files
-
-        return {*manifest.segments, *sidecar_files(manifest.vectors)}
-
-    def find_leftovers(self, manifest: GenerationFiles) -> list[Path]:
-        """Segments and sidecars that the manifest does not name, and temporary files."""
+    def find_leftovers(self, manifest: AnyManifest) -> list[Path]:
+        """Files that the manifest does not name, and temporary ones."""
         found = (path for pattern in _DATA_FILES for path in self.folder.glob(pattern))
-        used = self.files_in_use(manifest)
+        used = files_in_use(manifest)
         return sorted(path for path in found if path.name not in used)
 
-    def remove_leftovers(self, manifest: GenerationFiles) -> None:
+    def remove_leftovers(self, manifest: AnyManifest) -> None:
         """Remove leftover files. Readers keep what they have mapped."""
         from lurcher.storage import disk
 
@@ -252,7 +242,7 @@ class IndexFolder:
         found = disk.remove_file(self.folder / manifests.NAME, must=True)
         if found:
             disk.sync_folder(self.folder)  # after a power cut, the manifest must not be back without its segments
-        return any([disk.remove_file(path) for path in self.find_leftovers(manifests.empty_manifest({}))]) or found
+        return any([disk.remove_file(path) for path in self.find_leftovers(self.format.empty({}))]) or found
 
     def lock(self, seconds: float) -> AbstractContextManager[None]:
         """Hold the writer's lock; the system frees it when the process dies."""
@@ -261,11 +251,11 @@ class IndexFolder:
         return contextmanager(self._locked)(seconds)
 
     def _locked(self, seconds: float) -> Iterator[None]:
-        from lurcher.storage import lock as locks
+        from lurcher.storage import disk
 
         try:
             self.prepare()
-            lock = locks.IndexLock.acquire(self.folder / locks.NAME, seconds)
+            lock = disk.IndexLock.acquire(self.folder / disk.LOCK_NAME, seconds)
         except OSError as error:
             self.fall_back_to_memory(error)
             yield
@@ -317,8 +307,7 @@ def open_segments(store: IndexFolder, manifest: Manifest, model: str = "") -> li
 
 
 def find_vectors(
-    store: IndexFolder, name: str, segment: Container, vectors: Mapping[str, VectorSidecar], model: str,
-    groups: tuple[VectorGroup, ...] | None = None,
+    store: IndexFolder, name: str, segment: Container, vectors: Mapping[str, VectorSidecar], model: str
 ) -> Container | None:
     """The container with a segment's vectors of the model with that digest: the segment itself, or a sidecar."""
     if model and segment.meta.get("model") == model:
@@ -326,10 +315,10 @@ def find_vectors(
     sidecar = vectors.get(model)
     if sidecar is None or name not in sidecar.files:
         return None
-    from lurcher.storage.sidecar import KIND, VECTOR_GROUPS, check_sidecar
+    from lurcher.storage.vectors import KIND, check_sidecar
 
     try:
-        return check_sidecar(store.open_file(sidecar.files[name], KIND), segment, model, groups or VECTOR_GROUPS)
+        return check_sidecar(store.open_file(sidecar.files[name], KIND), segment, model, store.schema.provided)
     except (CorruptIndex, OSError):
         return None  # it is made again with the next vectors
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from lurcher.languages.base import KINDS
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.container import Container
-from lurcher.storage.segment import IMPORT
+from lurcher.storage.segment import IMPORT, read_table
 from lurcher.types import Import
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    import numpy as np
     from numpy.typing import NDArray
 
 _SEPARATOR = "\x1f"
@@ -49,52 +48,7 @@ class ImportWriter:
 
 def read_import_table(container: Container) -> NDArray[Any]:
     """The table of imports, ordered by file and offset; every reference in it is checked."""
-    import numpy as np
-
-    rows = container.table("imports", IMPORT)
-    if len(rows) and (
-        int(rows["file"][-1]) >= container.meta["files"]
-        or int(rows["text"][-1]) >= container.length("import_texts")
-        or int(rows["kind"].max()) >= len(KINDS)
-        or any(bool((np.diff(rows[column].astype(np.int64)) < 0).any()) for column in ("file", "text"))
-    ):
-        raise container.corrupt("an import refers to something that does not exist")
-    return rows
-
-
-class ImportRanges:
-    """The rows of each file, and the range of their words: what a merge needs."""
-
-    def __init__(self, container: Container) -> None:
-        import numpy as np
-
-        self.rows = read_import_table(container)
-        first = np.searchsorted(self.rows["file"], np.arange(container.meta["files"] + 1))
-        self.counts = np.diff(first)
-        texts = np.append(self.rows["text"].astype(np.int64), container.length("import_texts"))[first]
-        if len(texts):
-            texts[0] = 0
-        self.starts = texts[:-1]
-        self.sizes = np.diff(texts)
-
-    def relocate(self, files: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[Any]:
-        """The rows of files that are kept (`files` maps old numbers to new ones, -1: dropped), with words at new `starts`."""
-        import numpy as np
-
-        kept: NDArray[Any] = self.rows[files[self.rows["file"]] >= 0].copy()
-        old = kept["file"]
-        new = files[old]
-        kept["text"] = kept["text"].astype(np.int64) - self.starts[old] + starts[new]
-        kept["file"] = new
-        return kept
-
-
-def merge_import_tables(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """One table from several; the rows of a file are all in one of them and keep their order."""
-    import numpy as np
-
-    rows = np.concatenate([np.zeros(0, IMPORT), *parts])
-    return rows[np.argsort(rows["file"], kind="stable")]
+    return read_table(container, "imports")
 
 
 def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple[int, tuple[Import, ...]]]:

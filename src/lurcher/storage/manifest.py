@@ -1,7 +1,8 @@
-"""The manifest: the live segments of a generation, and size and stamps of each file when it was read.
+"""The manifest: the live segments of a generation, and the state of the source when it was read.
 
-It is one small container that is replaced atomically: a reader sees the old generation or the new one. A file that is not in
-the manifest is dead, whatever the segments hold, so no tombstones are needed.
+It is one small container that is replaced atomically: a reader sees the old generation or the new one. For a tree of files it
+has size and stamps of each; a file that is not in the manifest is dead, whatever the segments hold, so no tombstones are
+needed. Other kinds of indexes add a `ManifestFormat` of their own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from _collections_abc import Mapping
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.languages.installed import Used, checked
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cached_property, dataclass, field
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, Struct, cached_property, dataclass, field
 from lurcher.runtime.paths import exists
 from lurcher.sources.signature import Mark, Marks, TreeSignature, paths_in
 from lurcher.storage.container import Container
@@ -20,14 +21,14 @@ from lurcher.storage.segment import FORMAT
 from lurcher.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
+    from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
     from pathlib import Path
-    from typing import Any
+    from typing import Any, ClassVar
 
     from numpy.typing import NDArray
 
     from lurcher.storage.container import Stamp
-    from lurcher.storage.sidecar import VectorSidecar
+    from lurcher.storage.vectors import VectorSidecar
 
 NAME = "manifest"
 FOLDER_TAG = "CACHEDIR.TAG"
@@ -157,6 +158,10 @@ class Manifest:
     """A few paths for each reason in `skipped`."""
 
     @property
+    def further_files(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def is_partial(self) -> bool:
         """Whether a first build has not read all files yet."""
         return self.skipped.get(WAITING, 0) > 0
@@ -196,56 +201,114 @@ def empty_manifest(print_: Mapping[str, Any]) -> Manifest:
     return Manifest(0, print_, (), {}, {}, 0)
 
 
-def encode_manifest(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[bytes | memoryview]:
-    paths = sorted(manifest.rows)
-    sections: dict[str, tuple[str, bytes | memoryview]] = {
-        "rows": ("V", b"".join(_ROW.pack(*manifest.rows[path]) for path in paths)),
-        "paths": ("u1", "\0".join(paths).encode()),
-    }
+class Common(NamedTuple):
+    """What all manifests have."""
+
+    generation: int
+    fingerprint: Mapping[str, Any]
+    segments: tuple[str, ...]
+    vectors: Mapping[str, VectorSidecar]
+    stamps: Mapping[str, Stamp]
+
+
+class AnyManifest(Protocol):
+    """A manifest of any kind of index."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def fingerprint(self) -> Mapping[str, Any]: ...
+    @property
+    def segments(self) -> tuple[str, ...]: ...
+    @property
+    def vectors(self) -> Mapping[str, VectorSidecar]: ...
+    @property
+    def stamps(self) -> Mapping[str, Stamp]: ...
+    @property
+    def further_files(self) -> tuple[str, ...]:
+        """Files of the generation besides segments and sidecars."""
+
+
+Sections = dict[str, "tuple[str, bytes | memoryview]"]
+
+
+class ManifestFormat(NamedTuple):
+    """What the manifests of one kind of index hold besides what all have."""
+
+    stage: str
+    """The stage that notes about the index name."""
+    called: str
+    """What messages call the index."""
+    rebuild: str
+    """The hint how to build it anew."""
+    empty: Callable[[Mapping[str, Any]], Any]
+    """The manifest of an index without content, from its fingerprint."""
+    encode: Callable[[Any, Sections, dict[str, Any]], None]
+    """Puts the rest of a manifest into sections and the meta entry."""
+    decode: Callable[[Container, Common], Any]
+    """The manifest in a container, with every value checked: no file name or row number may lead out of the index."""
+
+
+def encode_manifest(
+    manifest: AnyManifest, stamps: Mapping[str, Stamp] | None = None, format: ManifestFormat | None = None
+) -> list[bytes | memoryview]:
     meta: dict[str, Any] = {
         "generation": manifest.generation,
         "fingerprint": dict(manifest.fingerprint),
         "segments": list(manifest.segments),
-        "skipped": dict(sorted(manifest.skipped.items())),
-        "checked_ns": manifest.checked_ns,
     }
-    examples = {reason: list(paths) for reason, paths in sorted(manifest.examples.items()) if paths}
-    if examples:
-        meta["examples"] = examples
-    if manifest.settled:
-        meta["settled"] = sorted(manifest.settled)
     if manifest.vectors:
         meta["vectors"] = {digest: sidecar.to_dict() for digest, sidecar in sorted(manifest.vectors.items())}
-    if manifest.grammars:
-        meta["grammars"] = {language: list(grammar) for language, grammar in sorted(manifest.grammars.items())}
-    entries = {name: list(stamps[name]) for name in sorted(_files_in_use(manifest)) if name in stamps} if stamps else {}
+    entries = {name: list(stamps[name]) for name in sorted(files_in_use(manifest)) if name in stamps} if stamps else {}
     if entries:
         meta["stamps"] = entries
-    if manifest.signature is not None:
-        meta["standing"] = _pack_signature(manifest.signature, sections)
+    sections: Sections = {}
+    (format or FILES_FORMAT).encode(manifest, sections, meta)
     from lurcher.storage.container_writer import encode_container
 
     return encode_container(sections, meta)
 
 
-def write_manifest(folder: Path, manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> None:
+def _encode_files(manifest: Manifest, sections: Sections, meta: dict[str, Any]) -> None:
+    paths = sorted(manifest.rows)
+    sections["rows"] = ("V", b"".join(_ROW.pack(*manifest.rows[path]) for path in paths))
+    sections["paths"] = ("u1", "\0".join(paths).encode())
+    meta["skipped"] = dict(sorted(manifest.skipped.items()))
+    meta["checked_ns"] = manifest.checked_ns
+    examples = {reason: list(paths) for reason, paths in sorted(manifest.examples.items()) if paths}
+    if examples:
+        meta["examples"] = examples
+    if manifest.settled:
+        meta["settled"] = sorted(manifest.settled)
+    if manifest.grammars:
+        meta["grammars"] = {language: list(grammar) for language, grammar in sorted(manifest.grammars.items())}
+    if manifest.signature is not None:
+        meta["standing"] = _pack_signature(manifest.signature, sections)
+
+
+def write_manifest(
+    folder: Path, manifest: AnyManifest, stamps: Mapping[str, Stamp] | None = None, format: ManifestFormat | None = None
+) -> None:
     from lurcher.storage.disk import write_atomically
 
-    write_atomically(folder / NAME, encode_manifest(manifest, stamps))
+    write_atomically(folder / NAME, encode_manifest(manifest, stamps, format))
 
 
-def _files_in_use(manifest: Manifest) -> set[str]:
+def files_in_use(manifest: AnyManifest) -> set[str]:
     """The names of the files of a generation."""
+    names = {*manifest.segments, *manifest.further_files}
     if not manifest.vectors:
-        return set(manifest.segments)
-    from lurcher.storage.sidecar import sidecar_files
+        return names
+    from lurcher.storage.vectors import sidecar_files
 
-    return {*manifest.segments, *sidecar_files(manifest.vectors)}
+    return names | sidecar_files(manifest.vectors)
 
 
-def read_manifest(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
+def read_manifest(folder: Path | str, expected: Mapping[str, Any], format: ManifestFormat | None = None) -> Any:
     """The manifest in a folder; None where there is no index."""
-    path = os.path.join(folder, NAME)
+    format, path = format or FILES_FORMAT, os.path.join(folder, NAME)
     if not exists(path):
         return None
     container = Container.open(path)
@@ -253,27 +316,40 @@ def read_manifest(folder: Path | str, expected: Mapping[str, Any]) -> Manifest |
         meta = container.meta
         found = meta["fingerprint"]
         if not is_compatible(found, expected):
-            raise OutdatedIndex(
-                f"the index was made with {describe_difference(found, expected)}", Template("{run index: rebuild}"
-            ))
-        rows = FileRows(container.section("paths"), container.section("rows"))
-        _check_meta(meta, rows)
-        settled = meta.get("settled", [])
-        if type(settled) is not list or not all(type(path) is str for path in settled):
-            raise ValueError("its list of settled files is not valid")
-        return Manifest(
-            meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _read_signature(meta, container), _read_vectors(meta), checked(meta.get("grammars", {})),
-            _read_stamps(meta), _read_examples(meta),
-        )  # fmt: skip
+            raise OutdatedIndex(f"the {format.called} was made with {describe_difference(found, expected)}", format.rebuild)
+        if type(meta["generation"]) is not int or not 1 <= meta["generation"] < 1 << 63:
+            raise ValueError("its generation is not valid")
+        if type(meta["segments"]) is not list or not all(map(_is_segment_name, meta["segments"])):
+            raise ValueError("a segment has an impossible name")
+        common = Common(meta["generation"], found, tuple(meta["segments"]), _read_vectors(meta), _read_stamps(meta))
+        return format.decode(container, common)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise CorruptIndex(f"the manifest is damaged: {error}", Template("{run index: rebuild}")) from error
+        raise CorruptIndex(f"the manifest of the {format.called} is damaged: {error}", format.rebuild) from error
+
+
+def _decode_files(container: Container, common: Common) -> Manifest:
+    meta = container.meta
+    rows = FileRows(container.section("paths"), container.section("rows"))
+    _check_meta(meta, rows)
+    settled = meta.get("settled", [])
+    if type(settled) is not list or not all(type(path) is str for path in settled):
+        raise ValueError("its list of settled files is not valid")
+    return Manifest(
+        common.generation, common.fingerprint, common.segments, rows, meta["skipped"], meta["checked_ns"], frozenset(settled),
+        _read_signature(meta, container), common.vectors, checked(meta.get("grammars", {})), common.stamps,
+        _read_examples(meta),
+    )  # fmt: skip
+
+
+FILES_FORMAT = ManifestFormat(
+    "index", "index", Template("{run index: rebuild}"), empty_manifest, _encode_files, _decode_files
+)
 
 
 def _read_vectors(meta: Mapping[str, Any]) -> Mapping[str, VectorSidecar]:
     if "vectors" not in meta:
         return {}
-    from lurcher.storage.sidecar import parse_sidecars  # few indexes have sidecars
+    from lurcher.storage.vectors import parse_sidecars  # few indexes have sidecars
 
     return parse_sidecars(meta["vectors"])
 
@@ -296,7 +372,7 @@ def _read_stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:
     return found
 
 
-def _pack_signature(signature: TreeSignature, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:
+def _pack_signature(signature: TreeSignature, sections: Sections) -> dict[str, Any]:
     """Put the marks of a signature into sections and return the rest for the meta entry."""
     for name in _SIGNATURE_PARTS:
         part: Mapping[str, Mark] = getattr(signature, name)
@@ -326,13 +402,9 @@ def _read_signature(meta: Mapping[str, Any], container: Container) -> TreeSignat
 
 
 def _check_meta(meta: Mapping[str, Any], rows: FileRows) -> None:
-    """Refuse anything that would lead outside of the index folder or of a table."""
-    if type(meta["generation"]) is not int or not 1 <= meta["generation"] < 1 << 63:
-        raise ValueError("its generation is not valid")
+    """Refuse anything that would lead outside of a table."""
     if not _is_time(meta["checked_ns"]):
         raise ValueError("its time of comparison is not valid")
-    if type(meta["segments"]) is not list or not all(map(_is_segment_name, meta["segments"])):
-        raise ValueError("a segment has an impossible name")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
         raise ValueError("its numbers of skipped files are not valid")
     segments, places = rows.locations

@@ -1,6 +1,6 @@
-"""Merges segments into one, section by section: memory holds the tables, the terms, and one slice of the rest at a time.
+"""Merges segments of one schema into one, section by section: memory holds the tables, the terms, and one slice of the rest.
 
-The result has the bytes of a segment that was built at once from the live files.
+The result has the bytes of a segment that was built at once from the live rows.
 """
 
 from __future__ import annotations
@@ -13,25 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lurcher.runtime.threads import BackgroundCall
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import PACK_BYTES, PACKED, Container
-from lurcher.storage.container_writer import ContainerWriter
-from lurcher.storage.imports import ImportRanges, merge_import_tables
-from lurcher.storage.merge_postings import MergedTerms, merge_families, merge_terms
-from lurcher.storage.segment import (
-    DEFINITION,
-    FAMILIES,
-    FILE,
-    FILE_FIELDS,
-    UNIT,
-    UNIT_FAMILIES,
-    check_segment,
-    count_owners,
-    decode_string,
-    read_definitions,
-    read_files,
-    read_units,
-)
-from lurcher.storage.segment_writer import as_bytes, make_meta
-from lurcher.storage.vectors import read_vectors
+from lurcher.storage.container_writer import ContainerWriter, as_bytes
+from lurcher.storage.postings import MergedTerms, merge_families, merge_terms
+from lurcher.storage.segment import FILES, Blob, Schema, Table, check_segment, decode_string, read_table
+from lurcher.storage.segment_writer import make_meta
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,32 +28,26 @@ _RELEASE_BYTES = 16 << 20
 
 
 class _Run(NamedTuple):
-    """Files of one part that stay next to each other."""
+    """Rows of the main table of one part that stay next to each other."""
 
     part: int
     first: int
     last: int
 
 
-class _RowMaps(NamedTuple):
-    """New numbers of the files, units and definitions of a part; -1 for dropped ones."""
+def merge_segments(
+    parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter, schema: Schema = FILES
+) -> str:
+    """Write one segment with the live rows of all parts (None: all are live); returns its digest.
 
-    files: NDArray[np.int64]
-    units: NDArray[np.int64]
-    definitions: NDArray[np.int64]
-
-    def of(self, family: str) -> NDArray[np.int64]:
-        return self.units if family in UNIT_FAMILIES else self.files if family in FILE_FIELDS else self.definitions
-
-
-def merge_segments(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter) -> str:
-    """Write one segment with the live files of all parts (None: all are live) in path order; returns its digest."""
-    parts = [check_segment(part) for part in parts]
+    They are in the order that the schema names, or else in that of the parts.
+    """
+    parts = [check_segment(part, schema) for part in parts]
     has_entries = all(mask is None for mask in live) and all(part.has_section("entries") for part in parts)
     united = BackgroundCall(partial(merge_terms, parts))
-    bloom = BackgroundCall(partial(_build_filter, parts)) if has_entries else None
+    bloom = BackgroundCall(partial(_build_filter, parts)) if schema.bloom and has_entries else None
     try:
-        return _write_merged(parts, live, out, united, bloom)
+        return _Merger(parts, live, schema).write(out, united, bloom)
     finally:
         united.join()
         if bloom is not None:
@@ -83,131 +62,171 @@ def _build_filter(parts: Sequence[Container]) -> bytes:
     return entries.build()
 
 
-def _write_merged(
-    parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter,
-    united: BackgroundCall[MergedTerms], bloom: BackgroundCall[bytes] | None,
-) -> str:  # fmt: skip
-    merger = _Merger(parts, live)
-    merger.write_tables(out)
-    terms = merger.write_postings(out, united)
-    dims, model = merger.write_vectors(out)
-    if bloom is None:
-        merger.write_text(out)
-    else:
-        merger.copy_text(out)
-        out.add("bloom", "u1", bloom.result())
-    counts = len(merger.files), len(merger.units), len(merger.definitions), len(merger.imports), terms
-    return out.finish(make_meta(*counts, merger.languages, dims, model))
+class _Part:
+    """One of the segments that are merged: its tables, and where their rows and pieces of bytes begin."""
+
+    def __init__(self, container: Container, schema: Schema) -> None:
+        import numpy as np
+
+        self.container = container
+        self.tables = {name: read_table(container, name, schema) for name in schema.tables}
+        main = self.tables[schema.main]
+        self.ranges: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        """Table → for each row of the main table the first of its rows, and their number."""
+        for name, table in schema.tables.items():
+            if table.first:
+                self.ranges[name] = main[table.first].astype(np.int64), main[table.number].astype(np.int64)
+            elif table.owner:
+                borders = np.searchsorted(self.tables[name][table.owner], np.arange(len(main) + 1))
+                self.ranges[name] = borders[:-1], np.diff(borders)
+            else:
+                self.ranges[name] = np.arange(len(main)), np.ones(len(main), np.int64)
+        self.pieces = {blob.section: self._pieces(blob) for blob in schema.blobs}
+        self.places: dict[str, NDArray[np.int64]] = {}
+        """Table → the new number of each row; -1 for dropped ones."""
+
+    def _pieces(self, blob: Blob) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Start and size of each row's piece of a section."""
+        import numpy as np
+
+        rows = self.tables[blob.table]
+        starts = rows[blob.start].astype(np.int64)
+        if blob.size:
+            return starts, rows[blob.size].astype(np.int64)
+        sizes = np.diff(np.append(starts, self.container.length(blob.section)))
+        if len(sizes) and int(sizes.min()) < 0:
+            raise self.container.corrupt(f"its {blob.section} are out of order")
+        return starts, sizes
+
+    def rows(self, table: str, run: _Run) -> tuple[int, int]:
+        """The rows of a table that belong to a run: the first, and the one after the last."""
+        firsts, counts = self.ranges[table]
+        first, end = int(firsts[run.first]), int(firsts[run.last] + counts[run.last])
+        if end - first != int(counts[run.first : run.last + 1].sum()):
+            raise self.container.corrupt(f"its {table} are out of order")
+        return first, end
+
+    def span(self, blob: Blob, run: _Run) -> tuple[int, int]:
+        """The bytes of a section that belong to a run."""
+        first, end = self.rows(blob.table, run)
+        if first == end:
+            return 0, 0
+        starts, sizes = self.pieces[blob.section]
+        start, stop = int(starts[first]), int(starts[end - 1] + sizes[end - 1])
+        if stop - start != int(sizes[first:end].sum()):
+            raise self.container.corrupt(f"its {blob.section} are out of order")
+        return start, stop
 
 
 class _Merger:
-    def __init__(self, parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None]) -> None:
+    def __init__(self, parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], schema: Schema) -> None:
         import numpy as np
 
-        self._parts = parts
+        self._schema = schema
+        self._parts = [_Part(part, schema) for part in parts]
         self._copied = 0
-        self._tables = [read_files(part) for part in parts]
         rows: list[tuple[str, int, int]] = []
-        for number, (part, table) in enumerate(zip(parts, self._tables, strict=True)):
-            mask = live[number]
-            for i, path in enumerate(_read_paths(part, table)):
-                if mask is None or mask[i]:
-                    rows.append((path, number, i))
-        rows.sort()
-        self._paths = [path for path, _, _ in rows]
+        for number, (part, mask) in enumerate(zip(self._parts, live, strict=True)):
+            for row, key in enumerate(self._keys(part)):
+                if mask is None or mask[row]:
+                    rows.append((key, number, row))
+        if schema.order:
+            rows.sort()
         self._numbers = np.array([number for _, number, _ in rows], np.int64)
         self._olds = np.array([old for _, _, old in rows], np.int64)
-        self.files = np.zeros(len(rows), FILE)
-        self._string_sizes = np.zeros(len(rows), np.int64)
-        for number, mine, olds in self._by_part():
-            self.files[mine] = self._tables[number][olds]
-            self._string_sizes[mine] = self._sizes_of_strings(number)[olds]
-        self._old_files = self.files.copy()
-        names_of = [part.meta["languages"] for part in parts]
-        languages: dict[str, int] = {}
-        pairs = zip(self._numbers.tolist(), self.files["language"].tolist(), strict=True)
-        self.files["language"] = [languages.setdefault(names_of[n][code], len(languages)) for n, code in pairs]
-        self.languages = list(languages)
-        self.files["text"] = _offsets(self.files["size"])
-        self.files["unit"] = _offsets(self.files["units"])
-        self.files["definition"] = _offsets(self.files["definitions"])
-        self.files["strings"] = _offsets(self._string_sizes)
-        sizes = np.array([len(path.encode("utf-8", "replace")) + 1 for path in self._paths], np.int64)
-        self.files["path"] = _offsets(sizes)
-        self._maps = [self._maps_of(number) for number in range(len(parts))]
-        self.units = self._moved_units()
-        self.definitions = self._moved_definitions()
-        self._ranges = [ImportRanges(part) for part in parts]
-        self.imports = self._moved_imports()
+        self._tables: dict[str, NDArray[Any]] = {}
+        for table in schema.tables.values():
+            self._tables[table.name] = self._moved(table)
+        for blob in schema.blobs:
+            self._place_pieces(blob)
+        for reference in schema.references:
+            self._move_references(*reference)
+        self.languages = self._join_languages()
 
-    def _by_part(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """For each part the new and the old numbers of its live files."""
+    def _keys(self, part: _Part) -> list[str]:
+        """What the rows of the main table are sorted by."""
         import numpy as np
 
-        for number in range(len(self._parts)):
+        if not self._schema.order:
+            return [""] * len(part.tables[self._schema.main])
+        strings = bytes(part.container.section(self._schema.order))
+        starts, _ = part.pieces[self._schema.order]
+        keys = strings.decode("utf-8", "replace").split("\0")[:-1]
+        ends = np.flatnonzero(np.frombuffer(strings, np.uint8) == 0)
+        if np.array_equal(starts, np.concatenate(([0], ends[:-1] + 1))):  # one for each row, in order
+            return keys
+        return [decode_string(strings, start) for start in starts.tolist()]
+
+    def _moved(self, table: Table) -> NDArray[Any]:
+        """The rows of a table in their new places, which are noted; `owner` and the ranges in the main table are theirs."""
+        import numpy as np
+
+        main = self._schema.main
+        counts = np.zeros(len(self._numbers), np.int64)
+        for number, part in enumerate(self._parts):
+            mine = self._numbers == number
+            counts[mine] = part.ranges[table.name][1][self._olds[mine]]
+        starts = _offsets(counts)
+        target = np.zeros(int(counts.sum()), table.layout)
+        for number, part in enumerate(self._parts):
             mine = np.flatnonzero(self._numbers == number)
-            yield number, mine, self._olds[mine]
+            firsts, lengths = (column[self._olds[mine]] for column in part.ranges[table.name])
+            places = part.places[table.name] = np.full(len(part.tables[table.name]), -1, np.int64)
+            places[expand_ranges(firsts, lengths)] = expand_ranges(starts[mine], lengths)
+            with _move_rows(part.tables[table.name], places, target) as moved:
+                if table.owner:
+                    moved[table.owner] = part.places[main][moved[table.owner]]
+        if table.first:
+            self._tables[main][table.first] = starts
+        return target
 
-    def _sizes_of_strings(self, number: int) -> NDArray[np.int64]:
+    def _place_pieces(self, blob: Blob) -> None:
+        """Note where each row's piece of a section is going to be."""
         import numpy as np
 
-        part = self._parts[number]
-        starts = self._tables[number]["strings"].astype(np.int64)
-        sizes = np.diff(np.append(starts, part.length("strings")))
-        if len(sizes) and int(sizes.min()) < 0:
-            raise part.corrupt("its strings are out of order")
-        return sizes
+        rows = self._tables[blob.table]
+        sizes = np.zeros(len(rows), np.int64)
+        for part in self._parts:
+            places = part.places[blob.table]
+            sizes[places[places >= 0]] = part.pieces[blob.section][1][places >= 0]
+        rows[blob.start] = _offsets(sizes)
 
-    def _maps_of(self, number: int) -> _RowMaps:
+    def _move_references(self, name: str, column: str, target: str) -> None:
         import numpy as np
 
-        part = self._parts[number]
-        mine = np.flatnonzero(self._numbers == number)
-        olds, old, new = self._olds[mine], self._old_files[mine], self.files[mine]
-        files = np.full(part.meta["files"], -1, np.int64)
-        files[olds] = mine
-        maps = []
-        for table, first, count in (("units", "unit", "units"), ("definitions", "definition", "definitions")):
-            places = np.full(part.meta[table], -1, np.int64)
-            places[expand_ranges(old[first], old[count])] = expand_ranges(new[first], new[count])
-            maps.append(places)
-        return _RowMaps(files, *maps)
+        rows = self._tables[name]
+        for part in self._parts:
+            kept = np.flatnonzero(part.places[name] >= 0)
+            places, old = part.places[name][kept], part.tables[name][column][kept].astype(np.int64)
+            if target in part.places:
+                leads = old >= 0
+                rows[column][places[leads]] = part.places[target][old[leads]]
+            else:
+                # Strings move with the row of the main table that they belong to.
+                blob = next(blob for blob in self._schema.blobs if blob.section == target)
+                owners = part.tables[name][self._schema.tables[name].owner][kept]
+                moved = part.places[blob.table][owners]
+                rows[column][places] = old - part.pieces[target][0][owners] + self._tables[blob.table][blob.start][moved]
 
-    def _moved_units(self) -> NDArray[Any]:
+    def _join_languages(self) -> list[str]:
+        """Number the languages anew, in the order in which rows have them; returns their names."""
         import numpy as np
 
-        units = np.zeros(int(self.files["units"].sum()), UNIT)
-        for part, maps in zip(self._parts, self._maps, strict=True):
-            with _move_rows(read_units(part), maps.units, units) as moved:
-                moved["file"] = maps.files[moved["file"]]
-                owned = moved["definition"] >= 0
-                moved["definition"][owned] = maps.definitions[moved["definition"][owned]]
-        return units
-
-    def _moved_definitions(self) -> NDArray[Any]:
-        import numpy as np
-
-        definitions = np.zeros(int(self.files["definitions"].sum()), DEFINITION)
-        for number, (part, maps) in enumerate(zip(self._parts, self._maps, strict=True)):
-            with _move_rows(read_definitions(part), maps.definitions, definitions) as moved:
-                files = maps.files[moved["file"]]
-                further = self.files["strings"][files].astype(np.int64) - self._tables[number]["strings"][moved["file"]]
-                for column in ("name", "container", "signature"):
-                    moved[column] = moved[column].astype(np.int64) + further
-                moved["file"] = files
-                moved["unit"] = maps.units[moved["unit"]]
-        return definitions
-
-    def _moved_imports(self) -> NDArray[Any]:
-        import numpy as np
-
-        sizes = np.zeros(len(self.files), np.int64)
-        for number, mine, olds in self._by_part():
-            sizes[mine] = self._ranges[number].sizes[olds]
-        starts = _offsets(sizes)
-        return merge_import_tables(
-            [ranges.relocate(maps.files, starts) for ranges, maps in zip(self._ranges, self._maps, strict=True)]
-        )
+        rows = self._tables[self._schema.languages]
+        names: list[str] = []
+        numbers = np.zeros(len(rows), np.int64)
+        for part in self._parts:
+            places = part.places[self._schema.languages]
+            kept = part.tables[self._schema.languages]["language"][places >= 0]
+            numbers[places[places >= 0]] = kept.astype(np.int64) + len(names)
+            names += part.container.meta["languages"]
+        used, first = np.unique(numbers, return_index=True)
+        known: dict[str, int] = {}
+        renumbered = np.zeros(len(names) + 1, np.int64)
+        for number in used[np.argsort(first)].tolist():
+            renumbered[number] = known.setdefault(names[number], len(known))
+        rows["language"] = renumbered[numbers]
+        return list(known)
 
     def _runs(self) -> Iterator[_Run]:
         import numpy as np
@@ -217,124 +236,87 @@ class _Merger:
         for start, end in zip(borders, [*borders[1:], len(numbers)], strict=False):
             yield _Run(int(numbers[start]), int(olds[start]), int(olds[end - 1]))
 
+    def write(self, out: ContainerWriter, united: BackgroundCall[MergedTerms], bloom: BackgroundCall[bytes] | None) -> str:
+        schema = self._schema
+        *blobs, text = schema.blobs
+        for name, rows in self._tables.items():
+            out.add(name, "V", as_bytes(rows))
+        for blob in blobs:
+            out.begin(blob.section, PACKED if blob.packed else "u1")
+            for run in self._runs():
+                self._copy(out, blob.section, self._parts[run.part].container, *self._parts[run.part].span(blob, run))
+            out.end()
+        terms = merge_families(
+            out, [part.container for part in self._parts], schema.families, self._owner_places, schema.count_owners, united
+        )
+        dims, model = self._write_vectors(out)
+        if schema.bloom and bloom is None:
+            self._write_text(out, text)
+        else:
+            out.begin(text.section, PACKED)
+            for run in self._runs():
+                self._copy_text(out, text, run)
+            out.end()
+            if bloom is not None:
+                out.add("bloom", "u1", bloom.result())
+        counts = {name: len(rows) for name, rows in self._tables.items()}
+        return out.finish(make_meta(schema, {**counts, "terms": terms}, self.languages, dims, model))
+
+    def _owner_places(self, family: str) -> list[NDArray[np.int64]]:
+        return [part.places[self._schema.fields[family]] for part in self._parts]
+
     def _copy(self, out: ContainerWriter, section: str, part: Container, start: int, end: int) -> None:
         for position in range(start, end, _PIECE_BYTES):
             out.write(part.section(section, position, min(position + _PIECE_BYTES, end)))
-            self._count_copied(_PIECE_BYTES)
+            self._count_copied(min(_PIECE_BYTES, end - position))
 
     def _count_copied(self, size: int) -> None:
         self._copied += size
         if self._copied >= _RELEASE_BYTES:
             self._copied = 0
-            for each in self._parts:
-                each.release_pages()
+            for part in self._parts:
+                part.container.release_pages()
 
-    def _copy_runs(self, out: ContainerWriter, section: str, first: str, count: str, width: int) -> None:
-        """Copy what belongs to live files: `width` bytes for each of `count` rows from row `first`."""
-        for run in self._runs():
-            table = self._tables[run.part]
-            start = int(table[first][run.first])
-            end = start + int(table[count][run.first : run.last + 1].sum(dtype="i8"))
-            if end != int(table[first][run.last]) + int(table[count][run.last]):
-                raise self._parts[run.part].corrupt("its files are out of order")
-            self._copy(out, section, self._parts[run.part], start * width, end * width)
-
-    def write_tables(self, out: ContainerWriter) -> None:
-        out.add("files", "V", as_bytes(self.files))
-        out.add("units", "V", as_bytes(self.units))
-        out.add("definitions", "V", as_bytes(self.definitions))
-        out.add("imports", "V", as_bytes(self.imports))
-        out.begin("import_texts", PACKED)
-        for run in self._runs():
-            ranges = self._ranges[run.part]
-            end = int(ranges.starts[run.last] + ranges.sizes[run.last])
-            self._copy(out, "import_texts", self._parts[run.part], int(ranges.starts[run.first]), end)
-        out.end()
-        out.add("paths", "u1", b"".join(path.encode("utf-8", "replace") + b"\0" for path in self._paths))
-        out.begin("strings", PACKED)
-        for run in self._runs():
-            table, part = self._tables[run.part], self._parts[run.part]
-            following = run.last + 1
-            end = int(table["strings"][following]) if following < len(table) else part.length("strings")
-            self._copy(out, "strings", part, int(table["strings"][run.first]), end)
-        out.end()
-
-    def write_text(self, out: ContainerWriter) -> None:
-        """Write the texts, file by file, and the Bloom filter over them."""
+    def _write_text(self, out: ContainerWriter, text: Blob) -> None:
+        """Write the text, row by row, and the Bloom filter over it."""
         entries = BloomBuilder()
-        out.begin("text", PACKED)
-        rows = zip(self._numbers.tolist(), self._old_files["text"].tolist(), self.files["size"].tolist(), strict=True)
-        for number, start, size in rows:
-            text = self._parts[number].section("text", start, start + size)
-            out.write(text)
-            entries.add(text)
-            self._count_copied(size)
+        out.begin(text.section, PACKED)
+        for number, old in zip(self._numbers.tolist(), self._olds.tolist(), strict=True):
+            starts, sizes = self._parts[number].pieces[text.section]
+            piece = self._parts[number].container.section(text.section, int(starts[old]), int(starts[old] + sizes[old]))
+            out.write(piece)
+            entries.add(piece)
+            self._count_copied(len(piece))
         out.end()
         out.add("bloom", "u1", entries.build())
 
-    def copy_text(self, out: ContainerWriter) -> None:
-        out.begin("text", PACKED)
-        for run in self._runs():
-            self._copy_text(out, run)
-        out.end()
-
-    def _copy_text(self, out: ContainerWriter, run: _Run) -> None:
-        """Copy the texts of neighbouring files, as compressed blocks where their borders are those of the target."""
-        part, table = self._parts[run.part], self._tables[run.part]
-        start, end = int(table["text"][run.first]), int(table["text"][run.last]) + int(table["size"][run.last])
-        if end - start != int(table["size"][run.first : run.last + 1].sum(dtype="i8")):
-            raise part.corrupt("its files are out of order")
+    def _copy_text(self, out: ContainerWriter, text: Blob, run: _Run) -> None:
+        """Copy the text of neighbouring rows, as compressed blocks where their borders are those of the target."""
+        part = self._parts[run.part].container
+        start, end = self._parts[run.part].span(text, run)
         first, last = -(-start // PACK_BYTES), end // PACK_BYTES
-        if first >= last or not part.is_packed("text") or (start - out.packed_length) % PACK_BYTES:
-            self._copy(out, "text", part, start, end)
+        if first >= last or not part.is_packed(text.section) or (start - out.packed_length) % PACK_BYTES:
+            self._copy(out, text.section, part, start, end)
             return
-        out.write(part.section("text", start, first * PACK_BYTES))
-        for block, sum in part.blocks("text", first, last):
+        out.write(part.section(text.section, start, first * PACK_BYTES))
+        for block, sum in part.blocks(text.section, first, last):
             out.write_block(block, sum)
-        out.write(part.section("text", last * PACK_BYTES, end))
+        out.write(part.section(text.section, last * PACK_BYTES, end))
         self._count_copied(end - start)
 
-    def write_vectors(self, out: ContainerWriter) -> tuple[int, str]:
+    def _write_vectors(self, out: ContainerWriter) -> tuple[int, str]:
         """Write the vectors; returns their size and model. Parts with different models have no vectors together."""
-        made = {
-            (vectors.units.shape[1], str(part.meta.get("model", "")))
-            if (vectors := read_vectors(part)) is not None
-            else (0, "")
-            for part in self._parts
-        }
+        made = {(int(part.container.meta["dims"]), str(part.container.meta.get("model", ""))) for part in self._parts}
         dims, model = made.pop() if len(made) == 1 else (0, "")
-        for section, kind, first, count, width in (
-            ("vectors", "i1", "unit", "units", dims),
-            ("vector_scales", "<f4", "unit", "units", 4),
-            ("cards", "i1", "", "", dims),
-            ("card_scales", "<f4", "", "", 4),
-        ):
-            out.begin(section, kind)
-            if dims and first:
-                self._copy_runs(out, section, first, count, width)
-            elif dims:
-                for run in self._runs():
-                    self._copy(out, section, self._parts[run.part], run.first * width, (run.last + 1) * width)
-            out.end()
-        return int(dims), model
-
-    def write_postings(self, out: ContainerWriter, united: BackgroundCall[MergedTerms]) -> int:
-        def owners(family: str) -> list[NDArray[np.int64]]:
-            return [maps.of(family) for maps in self._maps]
-
-        return merge_families(out, self._parts, FAMILIES, owners, count_owners, united)
-
-
-def _read_paths(part: Container, table: NDArray[Any]) -> list[str]:
-    """The path of each file."""
-    import numpy as np
-
-    names, places = bytes(part.section("paths")), table["path"].astype(np.int64)
-    paths = names.decode("utf-8", "replace").split("\0")[:-1]
-    ends = np.flatnonzero(np.frombuffer(names, np.uint8) == 0)
-    if np.array_equal(places, np.concatenate(([0], ends[:-1] + 1))):  # one path per file, in order
-        return paths
-    return [decode_string(names, place) for place in places.tolist()]
+        for group in self._schema.vectors:
+            for section, kind, width in ((group.numbers, "i1", dims), (group.scales, "<f4", 4)):
+                out.begin(section, kind)
+                for run in self._runs() if dims else ():
+                    part = self._parts[run.part]
+                    first, end = part.rows(group.owners, run)
+                    self._copy(out, section, part.container, first * width, end * width)
+                out.end()
+        return dims, model
 
 
 @contextmanager

@@ -1,24 +1,23 @@
-"""Postings: for each term of a family its owners (units, files or definitions) and their counts.
+"""Whole families of postings: packed when a segment is written, read as rows, merged a slice of terms at a time.
 
-On disk, owners are stored as differences within a term, in the narrowest width (1, 2 or 4 bytes) that holds the largest one,
-followed by the counts, a byte each. One cumulative sum decodes a list; its width follows from its bytes and rows.
+`tables` has their format, and reads single lists.
 """
 
 from __future__ import annotations
 
-from _thread import _local
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple
+from lurcher.runtime.threads import BackgroundCall, run_in_order
 from lurcher.storage.container import Container
+from lurcher.storage.container_writer import ContainerWriter, as_bytes
+from lurcher.storage.tables import broken_postings, check_lists
+from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from numpy.typing import NDArray
-
-    from lurcher.terms.count import Postings
 
 
 class PackedPostings(NamedTuple):
@@ -98,66 +97,8 @@ class PostingLists(NamedTuple):
 def open_lists(container: Container, family: str) -> PostingLists:
     """The lists of a family, mapped; the ends of single lists are checked on use."""
     found = PostingLists(*(container.array(f"{family}.{part}", "<u4") for part in ("terms", "rows", "ends")))
-    _check_lists(container, family, found)
+    check_lists(container, family, found)
     return found
-
-
-def _check_lists(container: Container, family: str, found: PostingLists | PostingViews) -> None:
-    count = len(found.terms)
-    if not count == len(found.rows) == len(found.ends) or (count and int(found.terms[-1]) >= container.meta["terms"]):
-        raise broken_postings(container, family)
-
-
-def broken_postings(container: Container, family: str) -> Exception:
-    return container.corrupt(f"broken postings in '{family}'")
-
-
-class PostingViews(NamedTuple):
-    """The same as memoryviews, for looking up single terms without numpy."""
-
-    terms: memoryview
-    rows: memoryview
-    ends: memoryview
-
-    def place(self, term: int) -> int:
-        """The position of a term, or -1."""
-        position = bisect_left(self.terms, term)
-        return position if position < len(self.terms) and self.terms[position] == term else -1
-
-
-def open_views(container: Container, family: str) -> PostingViews:
-    found = PostingViews(*(container.typed_section(f"{family}.{part}", "<u4").cast("I") for part in ("terms", "rows", "ends")))
-    _check_lists(container, family, found)
-    return found
-
-
-def stored_list(container: Container, family: str, views: PostingViews, position: int) -> tuple[memoryview, int]:
-    """The stored list of the term at `position`, and its number of rows."""
-    first, start = (views.rows[position - 1], views.ends[position - 1]) if position else (0, 0)
-    rows, size = views.rows[position] - first, views.ends[position] - start
-    if rows <= 0 or size not in (2 * rows, 3 * rows, 5 * rows):
-        raise broken_postings(container, family)
-    return container.section(f"{family}.data", start, start + size), rows
-
-
-def read_list(
-    container: Container, family: str, views: PostingViews, position: int, total: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The owners of the term at `position`, each below `total`, and their counts."""
-    data, rows = stored_list(container, family, views, position)
-    kernel = native()
-    if kernel is not None:
-        found: tuple[NDArray[np.int64], NDArray[np.uint8]] | None = kernel.postings(data, rows, total)
-        if found is None:
-            raise broken_postings(container, family)
-        return found
-    import numpy as np
-
-    width = len(data) // rows - 1
-    owners = np.cumsum(np.frombuffer(data[: width * rows], f"<u{width}"), dtype=np.int64)
-    if int(owners[-1]) >= total:
-        raise broken_postings(container, family)
-    return owners, np.frombuffer(data[width * rows :], np.uint8)
 
 
 def read_lists(container: Container, family: str, lists: PostingLists, first: int, last: int, owners: int) -> Postings:
@@ -198,71 +139,196 @@ def read_lists(container: Container, family: str, lists: PostingLists, first: in
     return Postings(np.repeat(terms, rows), running.astype(np.uint32), counts)
 
 
-def expand_runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of all runs, concatenated; a run is given by its first number and its length."""
-    return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+_SLICE_ROWS = 400_000
+"""Postings that are sorted at a time."""
+
+OwnerMaps = Callable[[str], "Sequence[NDArray[np.int64]]"]
+"""For a family: the new numbers of the owners of each part, -1 for dropped ones."""
+OwnerCount = Callable[[Container, str], int]
+"""The number of owners of a family in a part."""
 
 
-class _SumBuffer(_local):
-    """Memory in which the kernel adds up, one per thread: zeros before and after each use."""
+def merge_families(
+    out: ContainerWriter, parts: Sequence[Container], families: Sequence[str], owners: OwnerMaps, total: OwnerCount,
+    united: BackgroundCall[MergedTerms] | None = None,
+) -> int:  # fmt: skip
+    """Write every family, then the terms still in use; returns their number. `united` may have the merged terms already."""
+    import numpy as np
 
-    def __init__(self) -> None:
-        self._room: NDArray[np.float64] | None = None
+    union, term_maps = merge_terms(parts) if united is None else united.result()
+    used = np.zeros(len(union.ends), bool)
+    kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
+    for family in families:
+        terms, rows, sizes = [], [], []
+        out.begin(f"{family}.data", "u1")
+        for packed in _merge_slices(parts, family, term_maps, len(union.ends), owners(family), total):
+            out.write(as_bytes(packed.data))
+            terms.append(packed.terms.astype(np.int64))
+            rows.append(packed.rows)
+            sizes.append(packed.sizes)
+        out.end()
+        numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
+        used[numbers] = True
+        kept.append((family, numbers, encode_ends(rows), encode_ends(sizes)))
+    renumber = np.cumsum(used) - 1
+    for family, numbers, row_ends, byte_ends in kept:
+        out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
+        out.add(f"{family}.rows", "<u4", row_ends)
+        out.add(f"{family}.ends", "<u4", byte_ends)
+    if not used.all():
+        union = union.only(used)
+    out.add("terms", "u1", union.text)
+    out.add("term_ends", "<u4", as_bytes(union.ends))
+    return len(union.ends)
 
-    def zeros(self, total: int) -> NDArray[np.float64]:
-        if self._room is None or len(self._room) < total:
-            self._room = np.zeros(total)
-        return self._room
+
+def _merge_slices(
+    parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
+    targets: Sequence[NDArray[np.int64]], total: OwnerCount,
+) -> Iterator[PackedPostings]:  # fmt: skip
+    """The postings of a family over all parts, slice by slice."""
+    return (
+        packed for packed in run_in_order(_plan_slices(parts, family, term_maps, terms, targets, total)) if len(packed.terms)
+    )
 
 
-SUM_BUFFER = _SumBuffer()
+def _plan_slices(
+    parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
+    targets: Sequence[NDArray[np.int64]], total: OwnerCount,
+) -> Iterator[Callable[[], PackedPostings]]:  # fmt: skip
+    """The calls that make the slices."""
+    import numpy as np
+
+    lists = [open_lists(part, family) for part in parts]
+    numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
+    load = np.zeros(terms, np.int64)
+    for found, mapped in zip(lists, numbers, strict=True):
+        load[mapped] += found.counts(0, len(found.terms))
+    rows = np.cumsum(load)
+    joined = _merge_slice if native() is None else _merge_slice_natively
+    together = list(zip(parts, lists, numbers, targets, strict=True))
+    first = 0
+    while first < terms:
+        before = int(rows[first - 1]) if first else 0
+        last = max(int(np.searchsorted(rows, before + _SLICE_ROWS, "right")), first + 1)
+        yield partial(joined, together, family, total, first, last)
+        first = last
 
 
-class PostingSum:
-    """Adds up the weighted counts of many terms, in one pass at the end: several times faster than term by term."""
+_Part = tuple[Container, PostingLists, "NDArray[np.int64]", "NDArray[np.int64]"]
+"""A part, its lists, the new numbers of their terms, and those of the owners."""
 
-    def __init__(self) -> None:
-        self._parts: list[Any] = []
-        self._broken: dict[int, Callable[[], Exception]] = {}
 
-    def add_list(
-        self, list: memoryview, rows: int, limit: int, first: int, weight: float, broken: Callable[[], Exception]
-    ) -> None:
-        """Add a stored list, for the kernel, which decodes and adds in one pass.
+def _merge_slice_natively(parts: Sequence[_Part], family: str, total: OwnerCount, first: int, last: int) -> PackedPostings:
+    """The live rows of the terms [first, last), sorted by term and owner."""
+    import numpy as np
 
-        Its owners are below `limit`; `first` is added to their numbers. `broken` makes the error for a damaged list.
-        """
-        self._broken[len(self._parts)] = broken
-        self._parts.append((list, rows, limit, first, float(weight)))
+    kernel = native()
+    assert kernel is not None
+    pieces, sources = [], []
+    for part, found, mapped, target in parts:
+        a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+        if a == b:
+            continue
+        first_row, _, start, end = found.span(a, b)
+        if len(target) != total(part, family) or not start <= end:
+            raise broken_postings(part, family)
+        data = part.section(f"{family}.data", start, end)
+        pieces.append((mapped[a:b], found.rows[a:b], found.ends[a:b], first_row, data, start, target))
+        sources.append(part)
+    try:
+        terms, rows, sizes, packed = kernel.merged_postings(pieces)
+    except ValueError as error:
+        raise broken_postings(sources[error.args[0]], family) from None
+    return PackedPostings(
+        np.frombuffer(terms, np.uint32), np.frombuffer(rows, np.int64), np.frombuffer(sizes, np.int64),
+        np.frombuffer(packed, np.uint8),
+    )  # fmt: skip
 
-    def add(self, owners: NDArray[np.int64], counts: NDArray[Any], weight: float) -> None:
-        if len(owners):
-            self._parts.append((owners, counts, float(weight)))
 
-    def dense(self, total: int) -> NDArray[np.float64] | None:
-        """One sum per owner 0 … total - 1; None where nothing was added."""
-        if not self._parts:
-            return None
-        if native() is not None:
-            there, sums = self.sparse(total)
-            every = np.zeros(total)
-            every[there] = sums
-            return every
-        owners = np.concatenate([owners for owners, _, _ in self._parts])
-        values = np.concatenate([counts * weight for _, counts, weight in self._parts])
-        return np.bincount(owners, values, total).astype(np.float64, copy=False)
+def _merge_slice(parts: Sequence[_Part], family: str, total: OwnerCount, first: int, last: int) -> PackedPostings:
+    """The reference for the kernel."""
+    import numpy as np
 
-    def sparse(self, total: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The ascending owners with a sum other than zero, and their sums."""
-        kernel = native()
-        if kernel is not None and self._parts:
-            found = kernel.tally(self._parts, total)
-            if type(found) is int:
-                raise self._broken[found]()
-            owners, sums = found
-            return np.frombuffer(owners, np.int64), np.frombuffer(sums)
-        every = self.dense(total)
-        if every is None:
-            return np.zeros(0, np.int64), np.zeros(0)
-        there = np.flatnonzero(every)
-        return there, every[there]
+    keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    for part, found, mapped, target in parts:
+        a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+        if a == b:
+            continue
+        read = read_lists(part, family, found, a, b, total(part, family))
+        owners = target[read.owners]
+        alive = owners >= 0
+        terms = np.repeat(mapped[a:b], found.counts(a, b))
+        keys.append((terms[alive] << 32) | owners[alive])
+        counts.append(read.counts[alive])
+    key = np.concatenate(keys)
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    rows = Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
+    return pack_postings(rows)
+
+
+class Terms(NamedTuple):
+    """Sorted terms: their concatenated bytes, and the end of each."""
+
+    text: bytes
+    ends: NDArray[np.uint32]
+
+    def only(self, kept: NDArray[np.bool_]) -> Terms:
+        """The terms that a mask keeps."""
+        import numpy as np
+
+        starts = np.concatenate((np.zeros(1, np.uint32), self.ends[:-1]))[kept].tolist() if len(self.ends) else []
+        ends = self.ends[kept].tolist()
+        text = b"".join(self.text[start:end] for start, end in zip(starts, ends, strict=True))
+        sizes = np.array(ends, np.int64) - np.array(starts, np.int64)
+        return Terms(text, np.cumsum(sizes).astype(np.uint32))
+
+
+MergedTerms = tuple[Terms, "list[NDArray[np.int64]]"]
+"""All terms of some parts, sorted, and for each part the new numbers of its terms."""
+
+
+def merge_terms(parts: Sequence[Container]) -> MergedTerms:
+    import numpy as np
+
+    kernel = native()
+    if kernel is None:
+        return _merge_terms_in_python(parts)
+    try:
+        text, ends, maps = kernel.united_terms([(part.section("terms"), part.array("term_ends", "<u4")) for part in parts])
+    except ValueError as error:
+        raise parts[error.args[0]].corrupt("its terms are out of order") from None
+    return Terms(bytes(text), np.frombuffer(ends, np.uint32)), [np.frombuffer(numbers, np.int64) for numbers in maps]
+
+
+def _merge_terms_in_python(parts: Sequence[Container]) -> MergedTerms:
+    import numpy as np
+
+    known: set[bytes] = set()
+    for part in parts:
+        known.update(_iterate_terms(part))
+    union = sorted(known)
+    del known
+    number = {term: i for i, term in enumerate(union)}
+    maps = []
+    for part in parts:
+        own = np.fromiter(map(number.__getitem__, _iterate_terms(part)), np.int64, part.meta["terms"])
+        if len(own) > 1 and int(np.diff(own).min()) <= 0:
+            raise part.corrupt("its terms are out of order")
+        maps.append(own)
+    return Terms(b"".join(union), np.cumsum(np.fromiter(map(len, union), np.int64, len(union))).astype(np.uint32)), maps
+
+
+def _iterate_terms(part: Container) -> Iterator[bytes]:
+    blob = bytes(part.section("terms"))
+    start = 0
+    for end in part.array("term_ends", "<u4").tolist():
+        yield blob[start:end]
+        start = end
+
+
+def encode_ends(sizes: Sequence[NDArray[np.int64]]) -> bytes:
+    import numpy as np
+
+    return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()

@@ -1,25 +1,39 @@
-"""The format of a segment: some files with their units, definitions, imports, terms and text, as flat tables.
+"""The format of a segment, described by a schema: flat tables, strings and text, terms with their postings, vectors.
 
-A unit is a chunk of a file as it is searched. Rows are in path order, so the same files give the same bytes however they were
-read. The writer is in segment_writer.py, the reader in segment_reader.py; here are the layouts of the tables, the checks that
-every row leads to something that exists, and `TableRows`, which reads a table without numpy.
+One table is the main one: its rows (files, or commits) live and die, and everything else in the segment belongs to one of them.
+`FILES` is the schema of code and notes; history has one of its own. A unit is a chunk of a file as it is searched. Files are in
+path order, so the same files give the same bytes however they were read. `Segment` reads one.
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, Struct, cache
-from lurcher.storage.container import Container, Layout
-from lurcher.storage.vectors import check_vectors
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
+from lurcher.storage.container import BoundedCache, Container, Layout
+from lurcher.storage.tables import (
+    FILE_VECTORS,
+    PostingSum,
+    PostingViews,
+    VectorGroup,
+    broken_postings,
+    open_views,
+    read_list,
+    read_rows,
+    stored_list,
+)
+from lurcher.types import Definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from types import ModuleType
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from numpy.typing import NDArray
 
-FORMAT = 12
+
+FORMAT = 13
+"""Of segments and manifests, whatever their schema."""
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; each byte of a text belongs to one of the first two."""
@@ -94,26 +108,119 @@ def read_string(container: Container, section: str, offset: int) -> str:
         step *= 8
 
 
-def check_segment(container: Container) -> Container:
-    """The container, if it is a segment whose tables have the sizes that its meta entry names."""
-    meta = container.meta
-    for name, layout in (("files", FILE), ("units", UNIT), ("definitions", DEFINITION), ("imports", IMPORT)):
-        width = sum(int(kind[-1]) for _, kind in layout)
-        if type(meta.get(name)) is not int or container.length(name) != meta[name] * width:
+class Table(NamedTuple):
+    """A table of a segment."""
+
+    name: str
+    layout: Layout
+    check: Callable[[Container, Any, Callable[[], Any]], bool]
+    """Whether every row leads to something that exists; given the container, the rows, and a way to get the main table."""
+    owner: str = ""
+    """The column with the row of the main table that a row belongs to; empty for the main table."""
+    first: str = ""
+    number: str = ""
+    """Columns of the main table with the range of rows that belong to each of its rows; empty where only `owner` says so."""
+
+
+class Blob(NamedTuple):
+    """A section of bytes, cut into one piece for each row of a table."""
+
+    section: str
+    table: str
+    start: str
+    """The column with the offset of a row's piece."""
+    size: str = ""
+    """The column with its length; empty where it ends at the next row's."""
+    packed: bool = True
+
+
+class Reference(NamedTuple):
+    """A column that leads elsewhere in the segment: to a row of a table (-1: none), or to a byte of a section."""
+
+    table: str
+    column: str
+    target: str
+
+
+class Schema:
+    """What a segment holds."""
+
+    def __init__(
+        self, name: str, tables: Sequence[Table], fields: Mapping[str, str], blobs: Sequence[Blob],
+        vectors: Sequence[VectorGroup], *, languages: str, references: Sequence[Reference] = (),
+        provided: Sequence[VectorGroup] | None = None, order: str = "", bloom: bool = False,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.tables = {table.name: table for table in tables}
+        """The main table is the first one."""
+        self.main = tables[0].name
+        self.fields = fields
+        """Family of terms → the table whose rows own them."""
+        self.families = tuple(fields)
+        self.blobs = tuple(blobs)
+        """The last one is the text."""
+        self.vectors = tuple(vectors)
+        self.provided = self.vectors if provided is None else tuple(provided)
+        """The groups that providers make vectors of, which are in sidecars."""
+        self.references = tuple(references)
+        self.languages = languages
+        """The table with the column `language`."""
+        self.order = order
+        """The section of strings by which rows of the main table are ordered; empty where they keep the order of the parts."""
+        self.bloom = bloom
+        """Whether there is a Bloom filter over the text."""
+
+    def count_owners(self, container: Container, family: str) -> int:
+        """The number of rows that own the terms of `family`."""
+        return int(container.meta[self.fields[family]])
+
+
+def check_segment(container: Container, schema: Schema | None = None) -> Container:
+    """The container, if it is a segment of the schema whose tables have the sizes that its meta entry names."""
+    schema, meta = schema or FILES, container.meta
+    for name, table in schema.tables.items():
+        if type(meta.get(name)) is not int or container.length(name) != meta[name] * row_width(table.layout):
             raise container.corrupt(f"the number of its {name} is wrong")
     if type(meta.get("terms")) is not int or container.length("term_ends") != meta["terms"] * 4:
         raise container.corrupt("the number of its terms is wrong")
-    languages = meta.get("languages")
-    if meta.get("format") != FORMAT or type(languages) is not list or any(type(name) is not str for name in languages):
+    languages, dims = meta.get("languages"), meta.get("dims")
+    if type(languages) is not list or any(type(name) is not str for name in languages):
+        raise container.corrupt("its languages are not valid")
+    if meta.get("format") != FORMAT or meta.get("schema") != schema.name:
         raise container.corrupt("it is not a segment of this format")
-    check_vectors(container)
+    if type(dims) is not int or not 0 <= dims <= 1 << 16:
+        raise container.corrupt("the size of its vectors is not valid")
+    for group in schema.vectors:
+        count = meta[group.owners] if dims else 0
+        if container.length(group.numbers) != count * dims or container.length(group.scales) != 4 * count:
+            raise container.corrupt(f"the number of its {group.numbers} is not that of its {group.owners}")
     return container
 
 
-def read_files(container: Container, table: TableReader | None = None) -> NDArray[Any]:
-    """The table of files; every reference in it is checked, unless the file is trusted."""
-    rows, meta = (table or container.table)("files", FILE), container.meta
-    if not container.trusted and not _keeps_limits(
+def row_width(layout: Layout) -> int:
+    """Bytes of a row."""
+    return sum(int(kind.lstrip("<uiV")) for _, kind in layout)
+
+
+def read_table(
+    container: Container, name: str, schema: Schema | None = None, reader: TableReader | None = None
+) -> NDArray[Any]:
+    """A table of a segment, as a numpy array or by `reader`; every reference in it is checked, unless the file is trusted."""
+    schema = schema or FILES
+    table, read = schema.tables[name], reader or container.table
+    rows = read(name, table.layout)
+
+    def main() -> Any:
+        return rows if name == schema.main else read_table(container, schema.main, schema, reader)
+
+    if not container.trusted and not table.check(container, rows, main):
+        raise container.corrupt(f"a row of its {name} refers to something that does not exist")
+    return rows
+
+
+def _check_files(container: Container, rows: Any, main: object) -> bool:
+    meta = container.meta
+    return _keeps_limits(
         rows,
         ("unit", "units", 0, meta["units"]),
         ("definition", "definitions", 0, meta["definitions"]),
@@ -121,33 +228,32 @@ def read_files(container: Container, table: TableReader | None = None) -> NDArra
         ("path", "", 0, container.length("paths") - 1),
         ("strings", "", 0, container.length("strings")),
         ("language", "", 0, len(meta["languages"]) - 1),
-    ):
-        raise container.corrupt("a file refers to something that does not exist")
-    return rows
+    )
 
 
-def read_units(container: Container, table: TableReader | None = None) -> NDArray[Any]:
-    """The table of units; every reference in it is checked, unless the file is trusted."""
-    rows, meta = (table or container.table)("units", UNIT), container.meta
-    limits = ("file", "", 0, meta["files"] - 1), ("definition", "", -1, meta["definitions"] - 1)
-    if not container.trusted and not _keeps_limits(rows, *limits):
-        raise container.corrupt("a unit refers to something that does not exist")
-    return rows
+def _check_units(container: Container, rows: Any, main: object) -> bool:
+    meta = container.meta
+    return _keeps_limits(rows, ("file", "", 0, meta["files"] - 1), ("definition", "", -1, meta["definitions"] - 1))
 
 
-def read_definitions(container: Container, table: TableReader | None = None) -> NDArray[Any]:
-    """The table of definitions; every reference in it is checked, unless the file is trusted."""
-    rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
-    strings = container.length("strings")
-    if not container.trusted and not _keeps_limits(
+def _check_definitions(container: Container, rows: Any, main: object) -> bool:
+    meta, strings = container.meta, container.length("strings")
+    return _keeps_limits(
         rows,
         ("file", "", 0, meta["files"] - 1),
         ("unit", "", 0, meta["units"] - 1),
         ("kind", "", 0, len(KINDS) - 1),
         *((column, "", 0, strings - 1) for column in ("name", "container", "signature")),
-    ):
-        raise container.corrupt("a definition refers to something that does not exist")
-    return rows
+    )
+
+
+def _check_imports(container: Container, rows: Any, main: object) -> bool:
+    from lurcher.languages.base import KINDS as IMPORT_KINDS  # few queries need imports
+
+    limits = ("file", "", 0, container.meta["files"] - 1), ("text", "", 0, container.length("import_texts") - 1)
+    if not _keeps_limits(rows, *limits, ("kind", "", 0, len(IMPORT_KINDS) - 1)):
+        return False
+    return not any(bool((rows[column][1:] < rows[column][:-1]).any()) for column in ("file", "text"))
 
 
 def _keeps_limits(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
@@ -165,168 +271,282 @@ def _keeps_limits(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
     return True
 
 
-def count_owners(container: Container, family: str) -> int:
-    """The number of units, files or definitions that own the terms of `family`."""
-    kind = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
-    return int(container.meta[kind])
+FILES = Schema(
+    "files",
+    (
+        Table("files", FILE, _check_files),
+        Table("units", UNIT, _check_units, "file", "unit", "units"),
+        Table("definitions", DEFINITION, _check_definitions, "file", "definition", "definitions"),
+        Table("imports", IMPORT, _check_imports, "file"),
+    ),
+    {
+        **dict.fromkeys(UNIT_FAMILIES, "units"), **dict.fromkeys(FILE_FIELDS, "files"),
+        **dict.fromkeys(DEFINITION_FIELDS, "definitions"),
+    },
+    (
+        Blob("import_texts", "imports", "text"), Blob("paths", "files", "path", packed=False),
+        Blob("strings", "files", "strings"), Blob("text", "files", "text", "size"),
+    ),
+    FILE_VECTORS,
+    references=(
+        Reference("units", "definition", "definitions"), Reference("definitions", "unit", "units"),
+        *(Reference("definitions", column, "strings") for column in ("name", "container", "signature")),
+    ),
+    languages="files", order="paths", bloom=True,
+)  # fmt: skip
+"""Files with their units, definitions, imports, terms and text."""
 
 
-_STRUCT_CODES = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
-_SIZES = {"u1": 1, "<u2": 2, "<u4": 4, "<i4": -4, "<u8": 8}
-"""Bytes of a number; negative for signed ones, as the kernel expects."""
-_MAX_LIMIT = (1 << 62) - 1
+MAX_CACHED_ROWS = 1_000_000
+"""Decoded postings that are cached, about 16 bytes each."""
+MAX_CACHED_TERMS = 50_000
 
 
-def read_rows(container: Container, name: str, layout: Layout) -> NDArray[Any]:
-    """A whole section as rows: `TableRows` where the kernel is in use, so that no query has to load numpy."""
-    if native() is None or not isinstance(container, Container):
-        return container.table(name, layout)
-    data, rows = container.section(name), row_layout(tuple(layout))
-    if len(data) % rows.struct.size:
-        raise container.corrupt(f"section '{name}' ends in the middle of a row")
-    found: Any = TableRows(data, rows)
-    return found  # type: ignore[no-any-return]
+class Tables(NamedTuple):
+    files: NDArray[Any]
+    units: NDArray[Any]
+    definitions: NDArray[Any]
 
 
-class RowLayout:
-    """The columns of a table: number, offset in a row, and kind of each."""
+class Segment:
+    """One mapped segment; `live` is the mask of the live rows of its main table (None: all)."""
 
-    def __init__(self, layout: tuple[tuple[str, str], ...]) -> None:
-        self.struct = Struct("<" + "".join(_STRUCT_CODES[kind] for _, kind in layout))
-        self.columns: dict[str, tuple[int, int, str]] = {}
-        offset = 0
-        for number, (name, kind) in enumerate(layout):
-            self.columns[name] = number, offset, kind
-            offset += int(kind[-1])
+    schema: Schema = FILES
 
+    def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
+        self.container = container
+        self.vectors: Container | None = container
+        """The container with its vectors of the model in use: the segment itself, a sidecar, or None."""
+        self.live = live
+        self.prefix = prefix
+        # Lanes and evidence read the same postings, and the same term in several fields.
+        self._decoded: BoundedCache[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = BoundedCache(
+            MAX_CACHED_ROWS
+        )
+        self._numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_TERMS)
+        self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(MAX_CACHED_ROWS)
+        """Cache of the literal lane: some bytes → units that have a term with these bytes in it."""
+        self.meta = container.meta
 
-@cache
-def row_layout(layout: tuple[tuple[str, str], ...]) -> RowLayout:
-    return RowLayout(layout)
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its files are known to be as they were written, or are in memory only."""
+        return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
 
+    @cached_property
+    def _tables(self) -> dict[str, NDArray[Any]]:
+        return {}
 
-def _kernel() -> ModuleType:
-    kernel = native()
-    assert kernel is not None, "without the kernel tables are numpy arrays"
-    return kernel
+    def table(self, name: str) -> NDArray[Any]:
+        """The rows of a table of the schema."""
+        known = self._tables.get(name)
+        if known is None:
+            known = self._tables[name] = read_table(self.container, name, self.schema, self._read_rows)
+        return known
 
+    def _read_rows(self, name: str, layout: Layout) -> NDArray[Any]:
+        return read_rows(self.container, name, layout)
 
-class TableRow:
-    """One row: a number by the name of its column, or all numbers."""
+    @cached_property
+    def files(self) -> NDArray[Any]:
+        return self.table("files")
 
-    __slots__ = ("_layout", "_numbers")
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        return self.table("units")
 
-    def __init__(self, layout: RowLayout, numbers: tuple[int, ...]) -> None:
-        self._layout = layout
-        self._numbers = numbers
+    @cached_property
+    def definitions(self) -> NDArray[Any]:
+        return self.table("definitions")
 
-    def __getitem__(self, name: str) -> int:
-        return self._numbers[self._layout.columns[name][0]]
+    @cached_property
+    def tables(self) -> Tables:
+        """Files, units and definitions as numpy arrays, for exports."""
+        return Tables(*(read_table(self.container, name) for name in Tables._fields))
 
-    def item(self) -> tuple[int, ...]:
-        return self._numbers
+    @cached_property
+    def _families(self) -> dict[str, PostingViews]:
+        return {}
 
+    @cached_property
+    def terms(self) -> memoryview:
+        """All terms, concatenated; `term_ends` has the end of each."""
+        return self.container.section("terms")
 
-class TableRows:
-    """The part of numpy's structured arrays that readers use: `rows["size"]`, `rows[3]`, `rows[2:5]`, `rows[[4, 1]]`."""
+    @cached_property
+    def term_bytes(self) -> bytes:
+        """The same as bytes."""
+        return bytes(self.terms)
 
-    def __init__(self, data: memoryview | bytes, layout: RowLayout) -> None:
-        self._data = data
-        self._layout = layout
-        self._arrays: dict[str, Any] = {}
+    @cached_property
+    def term_ends(self) -> memoryview:
+        return self.container.typed_section("term_ends", "<u4").cast("I")
 
-    def __len__(self) -> int:
-        return len(self._data) // self._layout.struct.size
+    def term_at(self, number: int) -> bytes:
+        ends = self.term_ends
+        if not 0 <= number < len(ends):  # the number comes from a family, which may be damaged
+            raise self.container.corrupt("a term refers to something that does not exist")
+        return bytes(self.terms[ends[number - 1] if number else 0 : ends[number]])
 
-    def numbers(self, row: int) -> tuple[int, ...]:
-        """The numbers of one row; `row` is not negative."""
-        struct = self._layout.struct
-        if (row + 1) * struct.size > len(self._data):
-            raise IndexError(row)
-        return struct.unpack_from(self._data, row * struct.size)
+    def term_text(self, number: int) -> str:
+        try:
+            return self.term_at(number).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
 
-    def packed(self, *columns: str) -> tuple[Any, ...]:
-        """The bytes of all rows, the bytes per row, and the offsets of some columns."""
-        return self._data, self._layout.struct.size, *(self._layout.columns[column][1] for column in columns)
-
-    def innermost(self, first: int, count: int, byte: int, marks: bytes) -> int:
-        """The shortest of `count` rows whose range from `start` to `end` holds a byte and whose `kind` is marked; or -1."""
-        columns = self._layout.columns
-        offsets = columns["start"][1], columns["end"][1], columns["kind"][1]
-        found: int = _kernel().innermost(self._data, self._layout.struct.size, *offsets, first, count, byte, marks)
+    def term_texts(self, first: int, last: int) -> list[str]:
+        """The terms with the numbers [first, last)."""
+        kernel = native()
+        if kernel is None:
+            return [self.term_text(number) for number in range(first, last)]
+        try:
+            found: list[str] = kernel.texts(self.terms, self.term_ends, first, last)
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
         return found
 
-    def __getitem__(self, key: Any) -> Any:
-        layout = self._layout
-        if type(key) is str:
-            known = self._arrays.get(key)
-            if known is None:
-                _, offset, kind = layout.columns[key]
-                known = self._arrays[key] = _kernel().column(self._data, offset, layout.struct.size, kind)
-            return known
-        size = layout.struct.size
-        if type(key) is int:
-            if not -len(self) <= key < len(self):
-                raise IndexError(key)
-            return TableRow(layout, layout.struct.unpack_from(self._data, (key % len(self)) * size))
-        if type(key) is slice:
-            start, stop, step = key.indices(len(self))
-            if step == 1:
-                return TableRows(self._data[start * size : max(start, stop) * size], layout)
-            return self[range(start, stop, step)]
-        return TableRows(b"".join(self._data[row * size : (row + 1) * size] for row in self._row_numbers(key)), layout)
+    def lower_bound(self, term: bytes) -> int:
+        """The position of the first term that is not below `term`."""
+        kernel = native()
+        if kernel is not None:
+            found: int = kernel.lower_bound(self.terms, self.term_ends, term)
+            return found
+        low, high = 0, len(self.term_ends)
+        while low < high:
+            middle = (low + high) // 2
+            if self.term_at(middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
-    def _row_numbers(self, key: Any) -> list[int]:
-        """The rows that a mask or a list selects; IndexError where one does not exist."""
-        numbers, total = np.asarray(key), len(self)
-        if str(numbers.dtype) == "bool":
-            if len(numbers) != total:
-                raise IndexError(f"a mask over {len(numbers)} of {total} rows")
-            numbers = np.flatnonzero(numbers)
-        rows: list[int] = numbers.tolist()
-        if rows and not -total <= min(rows) <= max(rows) < total:
-            raise IndexError(f"rows {min(rows)} to {max(rows)} of {total}")
-        return [row + total if row < 0 else row for row in rows]
+    def find(self, term: str) -> int:
+        """The number of a term, or -1."""
+        known = self._numbers.get(term)
+        if known is None:
+            known = self._find(term)
+            self._numbers.put(term, known, 0)
+        return known
 
-    def as_numbers(self, column: str, more: int) -> Any:
-        """A column as 64-bit numbers, `more` added to each."""
-        _, offset, kind = self._layout.columns[column]
-        return _kernel().numbers(self._data, offset, self._layout.struct.size, kind, more)
+    def _find(self, term: str) -> int:
+        key = term.encode("utf-8", "surrogatepass")
+        position = self.lower_bound(key)
+        return position if position < len(self.term_ends) and self.term_at(position) == key else -1
 
-    def lengths(self, files: TableRows, live: Any, fields: Mapping[str, float], out: Any, first: int) -> tuple[int, ...]:
-        """For rows of units: writes the weighted length of each into `out`, from `first` on.
+    def _family(self, family: str) -> PostingViews:
+        known = self._families.get(family)
+        if known is None:
+            known = self._families[family] = open_views(self.container, family)
+        return known
 
-        A field is a column of the unit or of its file. Returns the sum of each field over units of live files, and the
-        number of these units.
-        """
-        unit_columns, file_columns = self._layout.columns, files._layout.columns
-        given = []
-        for name, weight in fields.items():
-            _, offset, kind = unit_columns.get(name) or file_columns[name]
-            given.append((name not in unit_columns, offset, _SIZES[kind], weight))
-        found: tuple[int, ...] = _kernel().lengths(
-            self._data, self._layout.struct.size, files._data, files._layout.struct.size, unit_columns["file"][1], live,
-            tuple(given), out, first,
-        )  # fmt: skip
-        return found
+    def terms_in_family(self, family: str, first: int, last: int) -> list[int]:
+        """The numbers in [first, last) of terms that occur in `family`."""
+        terms = self._family(family).terms
+        return terms[bisect_left(terms, first) : bisect_left(terms, last)].tolist()
 
-    def within(self, limits: Iterable[tuple[str, str, int, int]]) -> bool:
-        """Whether all numbers keep their limits: (column, column to add or "", lowest, highest)."""
-        columns = self._layout.columns
-        given = []
-        for column, added, low, high in limits:
-            _, offset, kind = columns[column]
-            other = columns.get(added)
-            addend = (-1, 0) if other is None else (other[1], _SIZES[other[2]])
-            given.append((offset, _SIZES[kind], *addend, low, min(high, _MAX_LIMIT)))
-        found: bool = _kernel().within(self._data, self._layout.struct.size, tuple(given))
-        return found
+    def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        """The live owners of a term in `family`, with counts; None where it does not occur."""
+        key = family, term
+        known = self._decoded.get(key)
+        if known is None:
+            found = self._live_postings(family, term)
+            known = (found,)
+            self._decoded.put(key, known, len(found[0]) if found else 0)
+        return known[0]
 
-    def tolist(self) -> list[tuple[int, ...]]:
-        return list(self._layout.struct.iter_unpack(self._data))
+    def add_postings(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
+        """Add the counts of a term times a weight to `total`; `first` is added to the numbers of owners."""
+        if native() is None or self.live is not None:
+            found = self.postings(family, term)
+            if found is not None:
+                total.add(found[0] + first if first else found[0], found[1], weight)
+            return
+        views = self._family(family)
+        place = views.place(term)
+        if place >= 0:
+            data, rows = stored_list(self.container, family, views, place)
+            total.add_list(
+                data, rows, self._owner_total(family), first, weight, lambda: broken_postings(self.container, family)
+            )
+
+    def mark_owners(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
+        """Set `mask` for all owners, live or dead, of ascending terms in `family`."""
+        views, kernel = self._family(family), native()
+        if kernel is None:
+            for place in filter(lambda place: place >= 0, map(views.place, terms)):
+                mask[read_list(self.container, family, views, place, self._owner_total(family))[0]] = True
+            return
+        spans = kernel.spans(terms, *views)
+        if spans is None or not kernel.mark(self.container.section_with_parts(f"{family}.data", *spans[:2]), *spans, mask):
+            raise broken_postings(self.container, family)
+
+    def is_live(self, term: int) -> bool:
+        """Whether any live row has the term."""
+        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in self.schema.families)
+
+    def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        found = self._postings(family, term)
+        if found is None or self.live is None:
+            return found
+        owners, counts = found
+        table = self.schema.tables[self.schema.fields[family]]
+        kept = self.live[self.table(table.name)[table.owner][owners] if table.owner else owners]
+        return owners[kept], counts[kept]
+
+    def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        views = self._family(family)
+        position = views.place(term)
+        return None if position < 0 else read_list(self.container, family, views, position, self._owner_total(family))
+
+    def _owner_total(self, family: str) -> int:
+        return self.schema.count_owners(self.container, family)
+
+    def string(self, offset: int) -> str:
+        return read_string(self.container, "strings", offset)
+
+    @cached_property
+    def bloom(self) -> memoryview:
+        """The Bloom filter over the text."""
+        return self.container.section("bloom")
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all files in order, dead ones included."""
+        blob, offsets = bytes(self.container.section("paths")), self.files["path"].tolist()
+        parts = blob.split(b"\0")[:-1]
+        # In the order of the files, unless the segment was tampered with.
+        if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
+            yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
+            return
+        for offset in offsets:
+            yield self.prefix + decode_string(blob, offset)
+
+    def path(self, file: int) -> str:
+        return self.prefix + read_string(self.container, "paths", int(self.files["path"][file]))
 
 
-def normalise_lengths(lengths: Any, mean: float, k1: float, b: float) -> Any:
-    """Replaces each length, in place, by BM25's k1 · (1 − b + b · length / mean)."""
-    _kernel().normed(lengths, mean, k1, b)
-    return lengths
+def decode_definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
+    """Decode the definitions of one file, reading their neighbouring strings at once."""
+    columns = ("name", "container", "signature")
+    start = min(int(rows[column].min()) for column in columns)
+    last = max(int(rows[column].max()) for column in columns)
+    strings = bytes(segment.container.section("strings", start, last)) + segment.string(last).encode("utf-8", "replace")
+    kept: dict[int, str] = {}
+
+    def text(offset: int) -> str:
+        known = kept.get(offset)
+        if known is None:
+            known = kept[offset] = decode_string(strings, offset - start)
+        return known
+
+    return [
+        Definition(text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED))
+        for _, _, begin, end, line, final, name, container, signature, kind, flags, _ in rows.tolist()
+    ]
+
+
+def decode_definition(segment: Segment, row: Any) -> Definition:
+    _, _, begin, end, line, final, name, container, signature, kind, flags, _ = row.item()
+    text = segment.string
+    return Definition(
+        text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED)
+    )

@@ -1,18 +1,28 @@
-"""A snapshot: one generation of the index, its segments read as one. Statistics are taken over live files at query time."""
+"""A snapshot of files: one generation of their index, read as one. Statistics are taken over live files at query time.
+
+Units, files and definitions are numbered in segment order; nothing outside of the storage layer knows which segment a number
+belongs to.
+"""
 
 from __future__ import annotations
-
-from itertools import islice
 
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, bisect_left, cache, cached_property
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.container import BoundedCache
-from lurcher.storage.numbering import NumberedTables
-from lurcher.storage.postings import PostingSum
-from lurcher.storage.segment import FILE_FIELDS, KINDS, UNIT_FAMILIES, TableRows, decode_string, normalise_lengths
-from lurcher.storage.segment_reader import MAX_CACHED_ROWS, MAX_CACHED_TERMS, Segment, decode_definition, decode_definitions
-from lurcher.storage.vectors import CosineIndex, Direction
+from lurcher.storage.segment import (
+    FILE_FIELDS,
+    KINDS,
+    MAX_CACHED_ROWS,
+    MAX_CACHED_TERMS,
+    UNIT_FAMILIES,
+    Segment,
+    decode_definition,
+    decode_definitions,
+    decode_string,
+)
+from lurcher.storage.table_snapshot import TableSnapshot
+from lurcher.storage.tables import CosineIndex, Direction, PostingSum, TableRows, normalise_lengths
 from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:
@@ -48,7 +58,7 @@ class PhrasePattern(Protocol):
         """Where the matches in a text begin."""
 
 
-class Snapshot(NumberedTables):
+class Snapshot(TableSnapshot[Segment]):
     """All segments of one generation as one: vectors, statistics, postings, paths, texts and definitions.
 
     Thread-safe for readers: nothing but caches changes. Caches that belong to rankings are kept here because they are valid
@@ -56,17 +66,146 @@ class Snapshot(NumberedTables):
     """
 
     def __init__(self, segments: Sequence[Segment], generation: int, path_order: Sequence[tuple[int, int]] = ()) -> None:
-        super().__init__(segments, path_order)
-        self.generation = generation
+        """`path_order` gives (segment, file) of every live file in path order; a single segment is in that order anyway."""
+        super().__init__(segments, generation)
+        self._path_order = path_order
         self.weighted: BoundedCache[
             tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
         ] = BoundedCache(max(MAX_CACHED_ROWS, 2 * self.unit_total))
         """Cache: (term, field weights) → units and their weighted counts."""
-        self._postings: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]]
-        self._postings = BoundedCache(MAX_CACHED_ROWS)
         self._texts: BoundedCache[tuple[int, int, int], str] = BoundedCache(_MAX_CACHED_CHARS)
-        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(MAX_CACHED_TERMS)
         self._labels: BoundedCache[int, tuple[str, str]] = BoundedCache(_MAX_CACHED_NAMES)
+
+    @property
+    def unit_total(self) -> int:
+        """The number of units, live and dead."""
+        return self._bases["units"][-1]
+
+    @property
+    def file_total(self) -> int:
+        return self._bases["files"][-1]
+
+    def file_column(self, column: str) -> NDArray[Any]:
+        return self.column("files", column)
+
+    def unit_column(self, column: str) -> NDArray[Any]:
+        return self.column("units", column)
+
+    @property
+    def live_files(self) -> NDArray[np.bool_]:
+        return self.live_rows
+
+    @cached_property
+    def live_units(self) -> NDArray[np.bool_]:
+        live: NDArray[np.bool_] = self.live_files[self.unit_file]
+        return live
+
+    @cached_property
+    def unit_count(self) -> int:
+        """The number of live units."""
+        return self.unit_total if self._all_live else int(self.live_units.sum())
+
+    @cached_property
+    def file_count(self) -> int:
+        return self.file_total if self._all_live else int(self.live_files.sum())
+
+    @cached_property
+    def unit_file(self) -> NDArray[np.int64]:
+        return self._numbered("units", "file", "files")
+
+    @cached_property
+    def first_unit(self) -> NDArray[np.int64]:
+        """The number of each file's first unit."""
+        return self._numbered("files", "unit", "units")
+
+    @cached_property
+    def unit_counts(self) -> NDArray[np.int64]:
+        """How many units each file has."""
+        counts: NDArray[np.int64] = self.file_column("units").astype(np.int64)
+        return counts
+
+    @cached_property
+    def unit_line_group(self) -> NDArray[np.int64]:
+        """A number for each unit; units that share a line have the same."""
+        line, last, file = self.unit_column("line"), self.unit_column("last"), self.unit_file
+        new = np.full(self.unit_total, True)
+        new[1:] = (line[1:] > last[:-1]) | (file[1:] != file[:-1])
+        groups: NDArray[np.int64] = np.cumsum(new) - 1
+        return groups
+
+    @cached_property
+    def line_groups(self) -> int:
+        """How many different numbers `unit_line_group` has."""
+        return int(self.unit_line_group[-1]) + 1 if self.unit_total else 0
+
+    @cached_property
+    def definition_file(self) -> NDArray[np.int64]:
+        return self._numbered("definitions", "file", "files")
+
+    @cached_property
+    def definition_unit(self) -> NDArray[np.int64]:
+        """The unit in which each definition begins."""
+        return self._numbered("definitions", "unit", "units")
+
+    @cached_property
+    def definition_start(self) -> NDArray[Any]:
+        return self.column("definitions", "start")
+
+    @cached_property
+    def definition_parts(self) -> NDArray[Any]:
+        """How many words the name of each type has; 0 for other definitions."""
+        return self.column("definitions", "parts")
+
+    @cached_property
+    def file_definitions(self) -> NDArray[Any]:
+        """How many definitions each file has."""
+        return self.file_column("definitions")
+
+    def definition_rows(self) -> list[tuple[Any, ...]] | None:
+        """For the kernel: the definitions of each segment as packed rows, with the offsets of `file` and `parts`, and the
+        number of the segment's first file; None where tables are numpy arrays."""
+        found: list[tuple[Any, ...]] = []
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            rows: Any = segment.definitions
+            if type(rows) is not TableRows:
+                return None
+            found.append((*rows.packed("file", "parts"), base))
+        return found
+
+    @cached_property
+    def path_rank(self) -> NDArray[np.int64]:
+        """The position of each file among all live files in path order."""
+        ranks = np.arange(self.file_total)
+        if len(self.segments) > 1:
+            bases = self._bases["files"]
+            numbers = [bases[segment] + place for segment, place in self._path_order]
+            ranks[np.array(numbers, np.int64)] = np.arange(len(numbers))
+        return ranks
+
+    def flagged(self, flag: int) -> list[int]:
+        """The live files that have a flag."""
+        flags = self.file_column("flags")
+        if not len(flags) or int(flags.max()) < flag:
+            return []
+        found: list[int] = np.flatnonzero(((flags & flag) != 0) & self.live_files).tolist()
+        return found
+
+    @cached_property
+    def file_roles(self) -> NDArray[Any]:
+        return self.file_column("roles")
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of live files, sorted."""
+        found: set[str] = set()
+        for segment in self.segments:
+            numbers = segment.files["language"] if segment.live is None else segment.files["language"][segment.live]
+            found.update(str(segment.meta["languages"][number]) for number in np.unique(numbers).tolist())
+        return tuple(sorted(found))
+
+    def language(self, file: int) -> str:
+        segment, local = self._place("files", file)
+        return str(segment.meta["languages"][int(segment.files["language"][local])])
 
     @cached_property
     def cosines(self) -> CosineIndex:
@@ -182,22 +321,6 @@ class Snapshot(NumberedTables):
             mean += weight * average
         return np.maximum(k1 * (1 - b + b * (length / mean if mean else length)), 1e-9)
 
-    def knows(self, term: str) -> bool:
-        """Whether any segment has the term, in live files or dead ones."""
-        for segment in self.segments:  # noqa: SIM110 - called so often that a generator would be noticeable
-            if segment.find(term) >= 0:
-                return True
-        return False
-
-    def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Live owners of `term`, numbered across segments, with counts."""
-        key = family, term
-        known = self._postings.get(key)
-        if known is None:
-            known = self._collect_postings(family, term)
-            self._postings.put(key, known, len(known[0]))
-        return known
-
     def occurs(self, term: str) -> bool:
         """Whether a term that a segment has is in a live file."""
         return self._all_live or any(len(self.postings(family, term)[0]) for family in (*UNIT_FAMILIES, *FILE_FIELDS))
@@ -206,23 +329,9 @@ class Snapshot(NumberedTables):
         """Add the counts of `term` in fields of units, or of files, times the weight of each field."""
         found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
         for family, weight in fields:
-            bases = self._bases["units" if family in UNIT_FAMILIES else "files"]
+            bases = self._bases[self.schema.fields[family]]
             for place, number in found:
                 self.segments[place].add_postings(total, family, number, bases[place], weight)
-
-    def _collect_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
-        parts = []
-        for segment, offset in zip(self.segments, self._bases[base], strict=False):
-            number = segment.find(term)
-            found = segment.postings(family, number) if number >= 0 else None
-            if found is not None:
-                parts.append((found[0] + offset, found[1]) if offset else found)
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
-            return np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
 
     def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
         """The number of units that have the first of `terms`, and of units that have any of them.
@@ -239,33 +348,6 @@ class Snapshot(NumberedTables):
     def folder_frequency(self, term: str) -> int:
         """The number of files that have a term in the names of their folders."""
         return len(self.postings("folder", term)[0])
-
-    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
-        """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""
-        key = prefix, family, most
-        known = self._prefixed.get(key)
-        if known is None:
-            known = self._with_prefix(prefix, family, most)
-            self._prefixed.put(key, known, len(known))
-        return known
-
-    def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
-        key = prefix.encode("utf-8", "surrogatepass")
-        found: dict[str, None] = {}  # in order already where there is one segment
-        ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
-        if family is not None:
-            for segment, (first, last) in zip(self.segments, ranges, strict=True):
-                found.update(dict.fromkeys(map(segment.term_text, segment.terms_in_family(family, first, last))))
-            return sorted(found)
-        # Terms of dead files only matter where they crowd out others.
-        crowded = sum(last - first for first, last in ranges) >= most
-        for segment, (first, last) in zip(self.segments, ranges, strict=True):
-            if crowded and segment.live is not None:
-                numbers = filter(segment.is_live, range(first, last))
-                found.update(dict.fromkeys(map(segment.term_text, islice(numbers, most))))
-            else:
-                found.update(dict.fromkeys(segment.term_texts(first, max(first, min(last, first + most)))))
-        return sorted(found)[:most]
 
     @cached_property
     def _paths(self) -> dict[int, str]:

@@ -1,29 +1,26 @@
-"""Vectors in a segment: one per unit and one per file (its card), as signed bytes with a scale per row.
+"""Vectors as they are written: in segments, and in sidecars, which hold the vectors of models that embed text.
 
-A card is a short description of a file. Row times scale has length 1 for units, at most 1 for cards.
+Those take longer to make than their segments. A sidecar belongs to one segment and one model. It has a row for everything that
+is embedded, zero where there is no vector yet, and for each row the digest of its text; so a text that occurs again, in any
+segment, is not embedded again. The manifest says which sidecar holds the vectors of a segment by a model.
 """
 
 from __future__ import annotations
 
-from _thread import _local
-from math import fsum, sqrt
-
-from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass
+from lurcher.runtime.kernel import np
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass, pattern
 from lurcher.storage.container import Container
+from lurcher.storage.tables import FILE_VECTORS, VectorGroup, open_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from numpy.typing import NDArray
 
-_BLOCK_ROWS = 256
-"""Rows that are converted at a time: few enough for the processor's cache."""
 
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """All vectors of a segment. A row without any known term is zero, and so is its scale."""
+class Vectors(NamedTuple):
+    """All vectors of a segment of files. A row without any known term is zero, and so is its scale."""
 
     units: NDArray[np.int8]
     unit_scales: NDArray[np.float32]
@@ -31,205 +28,77 @@ class Vectors:
     card_scales: NDArray[np.float32]
 
 
-def encode_vectors(vectors: Vectors | None) -> tuple[dict[str, tuple[str, bytes | memoryview]], int]:
-    """The sections of a segment with its vectors, and the number of dimensions."""
-    if vectors is None:
-        return {"vectors": ("i1", b""), "vector_scales": ("<f4", b""), "cards": ("i1", b""), "card_scales": ("<f4", b"")}, 0
-    return {
-        "vectors": ("i1", vectors.units.tobytes()),
-        "vector_scales": ("<f4", vectors.unit_scales.astype("<f4").tobytes()),
-        "cards": ("i1", vectors.cards.tobytes()),
-        "card_scales": ("<f4", vectors.card_scales.astype("<f4").tobytes()),
-    }, int(vectors.units.shape[1])
-
-
-def check_vectors(container: Container) -> None:
-    """Raise unless there is a vector for each unit and each file, or for none."""
-    meta, dims = container.meta, container.meta.get("dims")
-    if type(dims) is not int or not 0 <= dims <= 1 << 16:
-        raise container.corrupt("the size of its vectors is not valid")
-    for name, scales, kind in (("vectors", "vector_scales", "units"), ("cards", "card_scales", "files")):
-        count = meta[kind] if dims else 0
-        if container.length(name) != count * dims or container.length(scales) != 4 * count:
-            raise container.corrupt(f"the number of its {name} is not that of its {kind}")
+def encode_vectors(
+    vectors: Sequence[NDArray[Any]] | None, groups: Sequence[VectorGroup]
+) -> tuple[dict[str, tuple[str, bytes | memoryview]], int]:
+    """The sections with the vectors of a segment, given as numbers and scales of each group, and the number of dimensions."""
+    sections: dict[str, tuple[str, bytes | memoryview]] = {}
+    for place, group in enumerate(groups):
+        sections[group.numbers] = ("i1", b"" if vectors is None else vectors[2 * place].tobytes())
+        sections[group.scales] = ("<f4", b"" if vectors is None else vectors[2 * place + 1].astype("<f4").tobytes())
+    return sections, 0 if vectors is None else int(vectors[0].shape[1])
 
 
 def read_vectors(container: Container) -> Vectors | None:
-    """The vectors of a segment, mapped; None where it has none."""
-    part = _open_vectors(container)
+    """The vectors of a segment of files, mapped; None where it has none."""
+    part = open_vectors(container, FILE_VECTORS)
     if part is None:
         return None
     import numpy as np
 
-    units, cards = (np.frombuffer(rows.data, np.int8).reshape(-1, part.dims) for rows in (part.units, part.cards))
-    return Vectors(units, np.asarray(part.units.scales), cards, np.asarray(part.cards.scales))
+    found: list[Any] = []
+    for rows in part.values():
+        found += [np.frombuffer(rows.data, np.int8).reshape(-1, rows.dims), np.asarray(rows.scales)]
+    return Vectors(*found)
 
 
-class VectorRows(NamedTuple):
-    """A section of vectors, and the scale of each row."""
+KIND = "vectors"
+KEY_BYTES = 16
+_NAME = pattern(rf"[0-9a-f]{{24}}\.{KIND}")
+_DIGEST = pattern(r"[0-9a-f]{32}")
+_MAX_DIMS = 1 << 16
 
-    container: Container
-    name: str
+
+@dataclass(frozen=True, slots=True)
+class VectorSidecar:
+    """The vectors of one model in a generation."""
+
+    about: Mapping[str, Any]
+    """Provider, model and so on, for display."""
     dims: int
-    scales: NDArray[np.float32]
+    files: Mapping[str, str]
+    """Segment → sidecar."""
 
-    def __len__(self) -> int:
-        return len(self.scales)
-
-    @property
-    def data(self) -> memoryview:
-        """All rows, mapped."""
-        return self.container.typed_section(self.name, "i1")
-
-    def data_for(self, rows: NDArray[np.int64] | None) -> memoryview:
-        """The same where only some rows are read: the others need not be verified."""
-        if rows is None or native() is None or not len(rows):
-            return self.data
-        starts = rows * self.dims
-        return self.container.section_with_parts(self.name, starts, starts + self.dims)
-
-    def vector(self, row: int) -> NDArray[np.float64]:
-        bytes_ = np.frombuffer(self.data[row * self.dims : (row + 1) * self.dims], np.int8)
-        vector: NDArray[np.float64] = bytes_.astype(np.float64) * float(self.scales[row])
-        return vector
+    def to_dict(self) -> dict[str, Any]:
+        return {"about": dict(self.about), "dims": self.dims, "files": dict(sorted(self.files.items()))}
 
 
-class _SegmentVectors(NamedTuple):
-    """The vectors of one segment."""
-
-    dims: int
-    units: VectorRows
-    cards: VectorRows
+def sidecar_files(vectors: Mapping[str, VectorSidecar]) -> set[str]:
+    """The names of all sidecars in use."""
+    return {name for sidecar in vectors.values() for name in sidecar.files.values()}
 
 
-def _open_vectors(container: Container) -> _SegmentVectors | None:
-    dims = container.meta["dims"]
-    if not dims:
-        return None
-    found = []
-    for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
-        matrix = VectorRows(container, rows, dims, np.frombuffer(container.typed_section(scales, "<f4"), np.float32))
-        if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
-            raise container.corrupt("a scale of its vectors is out of range")
-        found.append(matrix)
-    return _SegmentVectors(dims, *found)
+def parse_sidecars(found: Any) -> dict[str, VectorSidecar]:
+    """The entry `vectors` of a manifest; ValueError if it could lead out of the index folder."""
+    vectors: dict[str, VectorSidecar] = {}
+    for digest, entry in dict(found).items():
+        about, dims, files = dict(entry["about"]), entry["dims"], dict(entry["files"])
+        if not _DIGEST.fullmatch(digest) or type(dims) is not int or not 1 <= dims < _MAX_DIMS:
+            raise ValueError("it names vectors of an impossible model")
+        if not all(_NAME.fullmatch(name) for name in files.values()):
+            raise ValueError("a sidecar has an impossible name")
+        vectors[digest] = VectorSidecar(about, dims, files)
+    return vectors
 
 
-class Direction(NamedTuple):
-    """A query vector as whole numbers, and its length; length 0 if it is empty."""
-
-    numbers: NDArray[np.float32]
-    length: float
-
-
-def to_direction(vector: NDArray[np.float64]) -> Direction:
-    """Numbers small enough that single precision represents every product with a row exactly.
-
-    So a cosine does not depend on how rows are grouped, and an index that grew answers like one that was built at once.
-    """
-    total = fsum(np.abs(vector).tolist())
-    numbers = np.trunc(vector * ((1 << 17) / total)) if total > 0 else np.zeros(len(vector))
-    return Direction(numbers.astype(np.float32), sqrt(fsum((numbers * numbers).tolist())))
-
-
-class ProductBuffer(_local):
-    """Memory for converted rows, one per thread: allocating it for each query would cost more than the work."""
-
-    def __init__(self) -> None:
-        self._bytes: NDArray[np.int8] | None = None
-        self._numbers: NDArray[np.float32] | None = None
-
-    def _numbers_for(self, dims: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-        import numpy as np
-
-        if self._bytes is None or self._numbers is None or self._bytes.shape[1] != dims:
-            self._bytes, self._numbers = np.empty((_BLOCK_ROWS, dims), np.int8), np.empty((_BLOCK_ROWS, dims), np.float32)
-        return self._bytes, self._numbers
-
-    def products(
-        self, data: memoryview, dims: int, places: NDArray[np.int64] | None, direction: Direction
-    ) -> NDArray[np.float64]:
-        """The products of a direction with all rows, or with those at some places."""
-        height = len(data) // dims
-        count = height if places is None else len(places)
-        kernel = native()
-        if kernel is not None and height:
-            found = np.empty(count)
-            kernel.products(data, places, direction.numbers, found)
-            return found
-        return self._reference(data, dims, places, count, direction)
-
-    def _reference(
-        self, data: memoryview, dims: int, places: NDArray[np.int64] | None, count: int, direction: Direction
-    ) -> NDArray[np.float64]:
-        import numpy as np
-
-        rows = np.frombuffer(data, np.int8).reshape(-1, dims)
-        products = np.empty(count, np.float32)
-        chosen, numbers = self._numbers_for(rows.shape[1])
-        for first in range(0, count, _BLOCK_ROWS):
-            last = min(first + _BLOCK_ROWS, count)
-            block = numbers[: last - first]
-            if places is None:
-                block[...] = rows[first:last]
-            else:
-                # Every place is valid; "clip" only saves a copy.
-                rows.take(places[first:last], axis=0, out=chosen[: last - first], mode="clip")
-                block[...] = chosen[: last - first]
-            np.matmul(block, direction.numbers, out=products[first:last])
-        return products.astype(np.float64)
-
-
-class CosineIndex:
-    """Cosines of all units and files of a snapshot, live and dead, with a direction.
-
-    Rows stay bytes and are converted block by block for each query: fetching them from memory is what costs, and single
-    precision would be four times as much to fetch.
-    """
-
-    def __init__(self, containers: Sequence[Container | None]) -> None:
-        found = [_open_vectors(container) if container is not None else None for container in containers]
-        self._parts = [part for part in found if part is not None]
-        sizes = {part.dims for part in self._parts}
-        self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
-        """Dimensions; 0 where not all segments have vectors of one size."""
-        self._buffer = ProductBuffer()
-
-    def vector(self, unit: int) -> NDArray[np.float64]:
-        """A unit's own vector."""
-        for part in self._parts:
-            if unit < len(part.units):
-                return part.units.vector(unit)
-            unit -= len(part.units)
-        raise IndexError(unit)
-
-    def for_files(self, direction: Direction) -> NDArray[np.float64]:
-        """One cosine per file."""
-        return self._joined([self._cosines(part.cards, direction) for part in self._parts])
-
-    def for_all_units(self, direction: Direction) -> NDArray[np.float64]:
-        """One cosine per unit."""
-        return self._joined([self._cosines(part.units, direction) for part in self._parts])
-
-    def for_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
-        """The cosines of some units."""
-        if len(self._parts) == 1:
-            return self._cosines(self._parts[0].units, direction, units)
-        cosines = np.zeros(len(units))
-        base = 0
-        for part in self._parts:
-            here = np.flatnonzero((units >= base) & (units < base + len(part.units)))
-            cosines[here] = self._cosines(part.units, direction, units[here] - base)
-            base += len(part.units)
-        return cosines
-
-    def _cosines(
-        self, rows: VectorRows, direction: Direction, places: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float64]:
-        products = self._buffer.products(rows.data_for(places), rows.dims, places, direction)
-        products *= rows.scales if places is None else rows.scales[places]
-        products /= direction.length or 1.0
-        return products
-
-    def _joined(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
+def check_sidecar(container: Container, segment: Container, digest: str, groups: Sequence[VectorGroup]) -> Container:
+    """The container; an error if it does not hold the vectors of that segment by that model."""
+    meta, dims = container.meta, container.meta.get("dims")
+    if meta.get("model") != digest or type(dims) is not int or not 1 <= dims < _MAX_DIMS:
+        raise container.corrupt("its vectors are of another model")
+    for group in groups:
+        count = segment.meta[group.owners]
+        sizes = container.length(group.numbers), container.length(group.scales), container.length(group.keys)
+        if meta.get(group.owners) != count or sizes != (count * dims, 4 * count, KEY_BYTES * count):
+            raise container.corrupt(f"the number of its {group.numbers} is not that of the {group.owners} of the segment")
+    return container

@@ -15,8 +15,7 @@ from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.storage.container import Container
 from lurcher.storage.merge import expand_ranges
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, KINDS, UNIT_FIELDS, count_owners, decode_string
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, KINDS, UNIT_FIELDS, Segment, decode_string
 from lurcher.storage.vectors import Vectors, read_vectors
 from lurcher.stores.base import Sparse, StoredFile, StoredUnit
 from lurcher.stores.query import role_factors, saturate
@@ -246,7 +245,7 @@ class _FileGroup:
 def _read_postings(container: Container, family: str) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """All rows of a family as (terms, owners, counts), in batches."""
     for first, last in term_ranges(container, family):
-        rows = read_lists(container, family, open_lists(container, family), first, last, count_owners(container, family))
+        rows = read_lists(container, family, open_lists(container, family), first, last, FILES.count_owners(container, family))
         yield rows.terms, rows.owners, rows.counts
 
 

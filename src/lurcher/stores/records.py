@@ -26,8 +26,7 @@ from lurcher.errors import LurcherError, StoreError, Template
 from lurcher.runtime.light import cached_property
 from lurcher.storage.container import Container
 from lurcher.storage.merge import expand_ranges
-from lurcher.storage.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES, Segment
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from lurcher.errors import StoreError
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.postings import PostingSum
 from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
 from lurcher.storage.snapshot import PhrasePattern, Phrases, Snapshot
+from lurcher.storage.tables import PostingSum
 from lurcher.stores.base import Head
 from lurcher.stores.records import AssembledSegment
 from lurcher.stores.vocabulary import Vocabulary
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.storage.vectors import Direction
+    from lurcher.storage.tables import Direction
 
 _AHEAD = 24
 """Texts fetched with the first request; each further request fetches twice as many."""

@@ -17,8 +17,7 @@ from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.merge import expand_ranges
 from lurcher.storage.postings import open_lists, read_lists
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, UNIT_FAMILIES, count_owners
-from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, UNIT_FAMILIES, Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.stores.records import damaged_error, decode, encode
 
@@ -83,7 +82,7 @@ def _count_range(segment: Segment, first: int, last: int, found: dict[bytes, Ter
         a, b = (int(place) for place in lists.terms.searchsorted(np.array((first, last), lists.terms.dtype)))
         if a == b:
             continue
-        rows = read_lists(segment.container, family, lists, a, b, count_owners(segment.container, family))
+        rows = read_lists(segment.container, family, lists, a, b, FILES.count_owners(segment.container, family))
         terms, owners, counts = rows.terms.astype(np.int64) - first, rows.owners.astype(np.int64), rows.counts
         if family in FILE_FIELDS:
             of = owners

@@ -11,7 +11,7 @@ from math import sqrt
 from lurcher.errors import ModelError, Template
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.vectors import Direction, to_direction
+from lurcher.storage.tables import Direction, to_direction
 from lurcher.vectors.model import Model
 
 if TYPE_CHECKING:

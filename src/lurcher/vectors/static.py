@@ -45,10 +45,10 @@ def embed(data: SegmentData, table: Table) -> Vectors:
 
     units, views = _unit_counts(data, table.meta.fields), _views(data, table)
     rows = _Rows(data.terms, [*units, *(counts for _, view in views for counts in view)], table)
-    numbers, scales = rows.sums(units, len(data.units))
-    cards = np.zeros((len(data.files), table.dims), np.float32)
+    numbers, scales = rows.sums(units, len(data.tables["units"]))
+    cards = np.zeros((len(data.tables["files"]), table.dims), np.float32)
     for weight, counts in views:
-        seen, lengths = rows.sums(counts, len(data.files))
+        seen, lengths = rows.sums(counts, len(data.tables["files"]))
         cards += np.float32(weight) * (seen * lengths[:, None])
     if table.meta.views["units"]:
         cards += np.float32(table.meta.views["units"]) * _mean_units(data, numbers, scales)
@@ -71,7 +71,7 @@ def _views(data: SegmentData, table: Table) -> list[tuple[float, list[_Counts]]]
     found = [(weights["summary"], _summary_counts(data, table.meta.card))]
     found += [(weights[field], [_counts_of(data.postings[field], 1.0)]) for field in ("name", "folder")]
     comments = _counts_of(data.postings["comments"], 1.0)
-    found.append((weights["comments"], [comments._replace(owners=data.units["file"][comments.owners])]))
+    found.append((weights["comments"], [comments._replace(owners=data.tables["units"]["file"][comments.owners])]))
     return [(weight, counts) for weight, counts in found if weight]
 
 
@@ -79,11 +79,11 @@ def _mean_units(data: SegmentData, numbers: NDArray[np.int8], scales: NDArray[np
     """The normalised sum of the vectors of each file's units."""
     import numpy as np
 
-    together = np.zeros((len(data.files), numbers.shape[1]), np.float32)
-    filled = np.flatnonzero(data.files["units"])
+    together = np.zeros((len(data.tables["files"]), numbers.shape[1]), np.float32)
+    filled = np.flatnonzero(data.tables["files"]["units"])
     if len(filled):
         vectors = numbers * scales[:, None]
-        sums = np.add.reduceat(vectors, data.files["unit"].astype(np.int64)[filled], axis=0, dtype=np.float64)
+        sums = np.add.reduceat(vectors, data.tables["files"]["unit"].astype(np.int64)[filled], axis=0, dtype=np.float64)
         lengths = np.sqrt((sums * sums).sum(axis=1))
         together[filled] = sums / np.where(lengths > 0, lengths, 1.0)[:, None]
     return together
@@ -139,7 +139,7 @@ def _unit_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
     import numpy as np
 
     parts = [_counts_of(data.postings[field], weights[field]) for field in UNIT_FIELDS if weights[field]]
-    first, count = data.files["unit"].astype(np.int64), data.files["units"].astype(np.int64)
+    first, count = data.tables["files"]["unit"].astype(np.int64), data.tables["files"]["units"].astype(np.int64)
     for field in ("name", "folder"):
         if weights[field]:
             files, terms, counts, weight = _counts_of(data.postings[field], weights[field])
@@ -153,10 +153,10 @@ def _unit_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
 def _summary_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
     """Terms of a file's name and folders, of its first unit's comments, and of the first names that it defines."""
     parts = [_counts_of(data.postings[field], weights[field]) for field in ("name", "folder") if weights[field]]
-    if weights["comments"] and len(data.units):
+    if weights["comments"] and len(data.tables["units"]):
         units, terms, counts, weight = _counts_of(data.postings["comments"], weights["comments"])
-        files = data.units["file"][units]
-        leading = units == data.files["unit"][files]
+        files = data.tables["units"]["file"][units]
+        leading = units == data.tables["files"]["unit"][files]
         parts.append(_Counts(files[leading], terms[leading], counts[leading], weight))
     if weights["symbols"]:
         named = data.postings.get(CARD_FIELD)  # present where the segment is new
@@ -168,10 +168,10 @@ def _definition_counts(data: SegmentData, weight: float) -> _Counts:
     """The terms of the names of each file's first types and functions, counted over these names together."""
     import numpy as np
 
-    naming = np.flatnonzero(np.isin(data.definitions["kind"], list(_NAMING)))
+    naming = np.flatnonzero(np.isin(data.tables["definitions"]["kind"], list(_NAMING)))
     if not len(naming):  # as in notes: no need to number the terms
         return _Counts(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8), weight)
-    files = data.definitions["file"].astype(np.int64)[naming]
+    files = data.tables["definitions"]["file"].astype(np.int64)[naming]
     # Definitions are in file order: this is the position among those of the same file.
     first = np.flatnonzero(np.diff(files, prepend=-1))
     rank = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files))))
@@ -181,10 +181,10 @@ def _definition_counts(data: SegmentData, weight: float) -> _Counts:
     spelled: dict[int, list[int]] = {}
     terms: list[int] = []
     widths: list[int] = []
-    for offset in data.definitions["name"][naming].tolist():
+    for offset in data.tables["definitions"]["name"][naming].tolist():
         known = spelled.get(offset)
         if known is None:
-            name = decode_string(data.strings, offset)
+            name = decode_string(data.strings["strings"], offset)
             known = [number[term] for word in words(name) for term in split(word) if term in number]
             spelled[offset] = known
         terms += known

@@ -11,7 +11,7 @@ from typing import Any
 
 from lurcher import config
 from lurcher.corpora.history.index import HistoryIndex
-from lurcher.corpora.history.segment import FAMILIES
+from lurcher.corpora.history.schema import FAMILIES
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.corpora.history.update import FIRST_BATCH
 from lurcher.sources.git.commit import Commit

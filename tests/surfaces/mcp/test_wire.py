@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.storage.lock import find_holder
+from lurcher.storage.disk import find_holder
 from tests.conftest import environment, write_repository
 from tests.indexing.conftest import write
 from tests.surfaces.mcp.talk import Wire

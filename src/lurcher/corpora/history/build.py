@@ -16,12 +16,12 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.corpora.history.classify import TRAITS, commit_traits, reads_as_fix
-from lurcher.corpora.history.manifest import HistoryManifest
-from lurcher.corpora.history.segment import (
+from lurcher.corpora.history.schema import (
     BINARY,
     CHANGE_ROW,
     COMMIT_FIELDS,
     COMMIT_ROW,
+    COMMITS,
     EMPTY_PATCH,
     FIX,
     HUNK_FIELDS,
@@ -32,12 +32,9 @@ from lurcher.corpora.history.segment import (
     TRAITS_SHIFT,
     TRUNCATED,
     TRUNCATED_FILE,
+    HistoryManifest,
     HistorySegment,
-    HistorySegmentData,
-    VectorRows,
     decode_header,
-    encode_vectors,
-    owner_count,
 )
 from lurcher.errors import Template
 from lurcher.indexing.embed import TextGroup
@@ -47,7 +44,8 @@ from lurcher.sources.git.commit import CODE, TESTS, Change, Commit, Hunk, kind_o
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.segment import decode_string
-from lurcher.storage.sidecar import HISTORY_GROUPS
+from lurcher.storage.segment_writer import SegmentData
+from lurcher.storage.vectors import encode_vectors
 from lurcher.terms.count import Postings, make_counter
 
 if TYPE_CHECKING:
@@ -193,7 +191,7 @@ class HistorySegmentBuilder:
         ))  # fmt: skip
         self.size += len(data)
 
-    def finish(self, table: Table | None = None) -> HistorySegmentData:
+    def finish(self, table: Table | None = None) -> SegmentData:
         """The content of the segment, with vectors if there is a table."""
         import numpy as np
 
@@ -210,9 +208,10 @@ class HistorySegmentBuilder:
             for field in fields:
                 found = postings[field]
                 rows[field] = np.bincount(found.owners, found.counts, len(rows)) if len(rows) else 0
-        data = HistorySegmentData(
-            commits, changes, hunks, terms, postings, b"".join(self._strings), b"".join(self._texts), list(self._languages)
-        )
+        data = SegmentData(
+            {"commits": commits, "changes": changes, "hunks": hunks}, terms, postings, {"strings": b"".join(self._strings)},
+            [b"".join(self._texts)], list(self._languages), schema=COMMITS,
+        )  # fmt: skip
         if table is None:
             return data
         return replace(data, vectors=embed_segment(terms, postings, (len(commits), len(hunks)), table), model=table.digest)
@@ -245,8 +244,8 @@ def sum_postings(parts: Iterable[Postings]) -> Postings:
 
 def embed_segment(
     terms: list[str], postings: Mapping[str, Postings], sizes: tuple[int, int], table: Table
-) -> tuple[VectorRows, VectorRows]:
-    """Make the vectors of commits and of hunks from their terms; `sizes` is the number of each."""
+) -> tuple[NDArray[Any], ...]:
+    """Make the vectors of commits and of hunks from their terms; `sizes` is the number of each. Numbers and scales of each."""
     from lurcher.vectors.static import embed_groups
 
     groups = [
@@ -254,7 +253,7 @@ def embed_segment(
         for weights, total in zip((COMMIT_WEIGHTS, HUNK_WEIGHTS), sizes, strict=True)
     ]
     commits, hunks = embed_groups(terms, groups, table)
-    return VectorRows(*commits), VectorRows(*hunks)
+    return (*commits, *hunks)
 
 
 _KEYWORDS = (
@@ -338,10 +337,10 @@ _MAX_EMBEDDED_PATHS = 20
 
 def _reembed_segment(container: Container, table: Table, out: ContainerWriter) -> str:
     """Write the same segment with vectors by another table; returns its digest."""
-    postings = read_postings(container, (*COMMIT_WEIGHTS, *HUNK_WEIGHTS), owner_count)
+    postings = read_postings(container, (*COMMIT_WEIGHTS, *HUNK_WEIGHTS), COMMITS.count_owners)
     sizes = int(container.meta["commits"]), int(container.meta["hunks"])
-    sections = encode_vectors(embed_segment(read_terms(container), postings, sizes, table))
-    return copy_container(container, sections, {"dims": table.dims, "model": table.digest}, out)
+    sections, dims = encode_vectors(embed_segment(read_terms(container), postings, sizes, table), COMMITS.vectors)
+    return copy_container(container, sections, {"dims": dims, "model": table.digest}, out)
 
 
 def _texts_to_embed(manifest: HistoryManifest) -> Callable[[str, Container], list[TextGroup]]:
@@ -350,7 +349,7 @@ def _texts_to_embed(manifest: HistoryManifest) -> Callable[[str, Container], lis
 
     def texts(name: str, container: Container) -> list[TextGroup]:
         segment = HistorySegment(container, live[name])
-        return [TextGroup(HISTORY_GROUPS[0], len(segment.commits), live[name], partial(_embedded_text, segment))]
+        return [TextGroup(COMMITS.provided[0], len(segment.commits), live[name], partial(_embedded_text, segment))]
 
     return texts
 
@@ -366,7 +365,7 @@ def _embedded_text(segment: HistorySegment, commit: int) -> str:
 
 
 COMMIT_VECTORS: VectorKind[HistoryManifest] = VectorKind(
-    "history", "the history index", "embedding history", Template("{run index: history}"), HISTORY_GROUPS, _reembed_segment,
+    "history", "the history index", "embedding history", Template("{run index: history}"), COMMITS.provided, _reembed_segment,
     _texts_to_embed,
 )  # fmt: skip
 """How the vectors of a history index are made, for `indexing.reembed`."""

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history import manifest as manifests
-from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore
 from lurcher.corpora.history.outcomes.verdicts import rules_text
-from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError, Template
+from lurcher.corpora.history.schema import COMMITS, HISTORY_FORMAT, HistoryManifest, make_fingerprint
+from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
+from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, PathError, Template
+from lurcher.indexing.generation import CurrentGeneration, StoredIndex
 from lurcher.runtime.light import cached_property
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, read_head
-from lurcher.storage.manifest import FOLDER_TAG, NAME
+from lurcher.storage.folder import IndexFolder
 from lurcher.types import Degraded, Progress
 from lurcher.vectors.model import Model
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.corpora.history.outcomes.verdicts import Verdicts
-    from lurcher.corpora.history.snapshot import HistorySnapshot
     from lurcher.indexing.root_index import RootIndex
 
 
 FOLDER = "history"
-_READ_ATTEMPTS = 5
 _LOCK_WAIT_SECONDS = 0.25
 
 
@@ -57,7 +54,7 @@ class HistoryView:
         return None if self.manifest.head.shallow and self.history.coverage == 1.0 else self.history.coverage
 
 
-class HistoryIndex:
+class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
     """The index of one repository. Thread-safe: one lock around the life cycle; views are immutable and used without it."""
 
     batch = 1_000
@@ -72,10 +69,12 @@ class HistoryIndex:
         self.settings = settings
         self.model = model
         self._place = place
-        self.store = HistoryStore(str(folder), root=top if folder.is_relative_to(top) else None)
-        self._lock = threading.RLock()
-        self._view: tuple[HistoryManifest, HistorySnapshot] | None = None
-        self._identity: tuple[int, int, int] | None = None
+        root = top if folder.is_relative_to(top) else None
+        around = IndexFolder(str(folder.parent), root=root)
+        store = IndexFolder(str(folder), root=root, schema=COMMITS, format=HISTORY_FORMAT, within=around)
+        super().__init__(
+            store, CurrentGeneration(store, lambda: self.fingerprint, lambda: self.model.digest, open_snapshot)
+        )
         self._verdicts: tuple[HistoryManifest, Verdicts] | None = None
 
     @classmethod
@@ -97,7 +96,7 @@ class HistoryIndex:
             except OSError:
                 place = 0
         log = self.log_settings
-        print_ = manifests.make_fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
+        print_ = make_fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
         return {**print_, "place": place}
 
     @property
@@ -119,7 +118,7 @@ class HistoryIndex:
                 return self._refresh(progress, refresh, seconds)
             except CorruptIndex:
                 # The files of the generation in memory are gone from disk: read the manifest again.
-                self._view = self._identity = None
+                self.forget()
             try:
                 return self._refresh(progress, refresh, seconds)
             except CorruptIndex as problem:
@@ -128,22 +127,24 @@ class HistoryIndex:
     def _refresh(self, progress: Progress, refresh: bool, seconds: float | None) -> HistoryView:
         notes: list[Degraded] = []
         if self.store.retry_writes():
-            self._view = self._identity = None
+            self.forget()
         head = self._head()
-        manifest = self._current(notes)
+        manifest = self._generation.manifest(notes)
         if (refresh or not manifest.generation) and not self._is_up_to_date(manifest, head):
             manifest = self._update_unless_locked(manifest, head, seconds, progress, notes)
+        if seconds is None:
+            self._remove_leftovers(manifest)
         manifest = self._with_vectors(manifest, progress, notes, refresh, seconds is not None)
         return self._make_view(manifest, head, notes)
 
     def existing_view(self) -> HistoryView | None:
         """The index as it is, whether or not HEAD has moved; None if there is none that can be used. Builds nothing."""
         with self._lock:
-            manifest = self._current([])
+            manifest = self.current_manifest()
             return self._make_view(manifest, self._head(), []) if manifest.generation else None
 
     def _make_view(self, manifest: HistoryManifest, head: Head, notes: Sequence[Degraded]) -> HistoryView:
-        history = self._open(manifest)
+        history = self.open_snapshot(manifest)
         notes = (*notes, *self._notes(manifest, history, head))
         return HistoryView(history, manifest, notes, manifest.head == head, lambda: self._load_verdicts(manifest, history))
 
@@ -182,10 +183,9 @@ class HistoryIndex:
             return self._rebuild(progress, None)
 
     def _rebuild(self, progress: Progress, seconds: float | None, *notes: Degraded) -> HistoryView:
-        self._view = None
         head = self._head()
         with self.store.lock(self.settings.index.lock_seconds):
-            empty = HistoryManifest(self._generation_on_disk(), self.fingerprint)
+            empty = HistoryManifest(self._generation.number_on_disk(), self.fingerprint)
             manifest = self._update_index(empty, head, seconds, progress)
         collected = list(notes)
         manifest = self._with_vectors(manifest, progress, collected, True, seconds is not None)
@@ -195,7 +195,7 @@ class HistoryIndex:
         self, manifest: HistoryManifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
     ) -> HistoryManifest:
         """The manifest after missing vectors, and vectors of another model, were made by the model in use."""
-        segments = self._open(manifest).segments
+        segments = self.open_snapshot(manifest).segments
         if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
             return manifest
         if not self.model.textual and all(segment.vectors is not None for segment in segments):
@@ -204,21 +204,6 @@ class HistoryIndex:
         from lurcher.indexing.reembed import update_vectors
 
         return update_vectors(self, COMMIT_VECTORS, manifest, progress, notes, refresh, limited)
-
-    def commit(self, manifest: HistoryManifest) -> None:
-        """Make a manifest the current one. The caller holds the lock of the store."""
-        self.store.commit_manifest(manifest)
-        self._identity = self._disk_identity()
-        self._view = None
-        self._open(manifest)
-
-    def open_snapshot(self, manifest: HistoryManifest) -> HistorySnapshot:
-        """Open the segments of a manifest."""
-        return self._open(manifest)
-
-    def current_manifest(self) -> HistoryManifest:
-        """The current manifest. The caller holds the lock of the store."""
-        return self._current([])
 
     def _head(self) -> Head:
         head = read_head(self.top)
@@ -236,54 +221,12 @@ class HistoryIndex:
         renamed = {new: old for _, old, new in zip(names[::3], names[1::3], names[2::3], strict=False)}
         return renamed.get(path)
 
-    def repair(self, progress: Progress) -> bool:
-        """Verify every byte on disk and rebuild what is damaged; False if nothing was."""
-        with self._lock:
-            self._view = self._identity = None
-            try:
-                opened = self._read()[1]
-                if opened is None:
-                    return False
-                for segment in opened[1].segments:
-                    segment.check_tables()
-                    segment.container.verify()
-                return self._drop_damaged_vectors(opened[0]) or self._repair_outcomes(*opened)
-            except (OutdatedIndex, CorruptIndex):
-                self.rebuild(progress)
-                return True
-
-    def _drop_damaged_vectors(self, manifest: HistoryManifest) -> bool:
-        """Remove damaged vectors from the manifest, so that they are made again; False if there are none."""
-        vectors = self.store.without_damaged(manifest.vectors)
-        if vectors == manifest.vectors:
-            return False
-        with self.store.lock(self.settings.index.lock_seconds):
-            self.commit(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
-        return True
-
-    def clear(self) -> bool:
-        """Remove the index. True if there was one."""
-        with self._lock:
-            self._view = self._identity = None
-            if not (self.store.folder / FOLDER_TAG).exists():
-                return False
-            try:
-                with self.store.lock(self.settings.index.lock_seconds):
-                    return self.store.clear_history()
-            except OSError as error:
-                raise IndexError_(
-                    f"the history index in {self.store.folder} cannot be removed: {error.strerror}",
-                    "check the folder's permissions",
-                ) from error
-
     def has_index(self) -> bool:
         """Whether there is a history index that can be searched."""
         with self._lock:
-            if self._view is not None:
-                return self._view[0].generation > 0
             try:
-                return self.store.read_manifest(self.fingerprint) is not None
-            except (IndexError_, OSError):
+                return self.current_manifest().generation > 0
+            except IndexError_:
                 return False
 
     # Outcomes.
@@ -299,7 +242,7 @@ class HistoryIndex:
         if not manifest.outcomes.name or manifest.outcomes.rules != self._rules:
             return None
         try:
-            return StoredVerdicts(self.store.outcomes(manifest.outcomes.name))
+            return StoredVerdicts(self.store.open_file(manifest.outcomes.name, "outcomes"))
         except (IndexError_, OSError):
             return None
 
@@ -325,16 +268,12 @@ class HistoryIndex:
                 self.store.put(write, "outcomes")
         return StoredVerdicts(Container(b"".join(pieces), name))
 
-    def _repair_outcomes(self, manifest: HistoryManifest, history: HistorySnapshot) -> bool:
+    def _repair_further(self, manifest: HistoryManifest, history: HistorySnapshot) -> bool:
         """Compute damaged outcomes again; False if they are not damaged."""
         if manifest.outcomes.rules != self._rules or self.stored_verdicts(manifest) is not None:
             return False
         self._recompute_verdicts(manifest, history)
         return True
-
-    def read_from_disk(self) -> tuple[HistoryManifest, HistorySnapshot] | None:
-        """The manifest and the segments on disk; None if there is no index."""
-        return self._read()[1]
 
     def _update_unless_locked(
         self, known: HistoryManifest, head: Head, seconds: float | None, progress: Progress, notes: list[Degraded]
@@ -345,12 +284,12 @@ class HistoryIndex:
         while True:
             try:
                 with self.store.lock(wait):
-                    manifest = self._current([])
+                    manifest = self.current_manifest()
                     if self._is_up_to_date(manifest, head):
                         return manifest
                     return self._update_index(manifest, head, seconds, progress)
             except IndexLocked as busy:
-                manifest = self._current([])
+                manifest = self.current_manifest()
                 if manifest.generation and seconds is not None:
                     notes.append(Degraded("history", busy.message, ""))
                     return manifest
@@ -382,70 +321,12 @@ class HistoryIndex:
             # A model file is checked when it is read. If it is damaged, the index is built without vectors.
             self.model = self.model.with_problem(problem)
             updated = write()
-        self._identity = self._disk_identity()
-        self._view = None
+        self._generation.adopt(updated)
         return updated
-
-    def _current(self, notes: list[Degraded]) -> HistoryManifest:
-        """The manifest on disk (in memory if nothing can be written); an empty one if there is none that can be used."""
-        if self._view is not None and (not self.store.writable or self._identity == self._disk_identity()):
-            return self._view[0]
-        try:
-            self._identity, opened = self._read()
-        except (OutdatedIndex, CorruptIndex) as problem:
-            notes.append(Degraded("history", f"{problem.message}; it was rebuilt", ""))
-            self._identity, opened = self._disk_identity(), None
-        except OSError as error:
-            raise IndexError_(
-                f"the history index in {self.store.folder} cannot be read: {error.strerror}",
-                "check its permissions, or set LURCHER_INDEX_DIR to another folder",
-            ) from error
-        if opened is None:
-            self._view = None
-            return HistoryManifest(0, self.fingerprint)
-        self._view = opened
-        return opened[0]
-
-    def _read(self) -> tuple[tuple[int, int, int] | None, tuple[HistoryManifest, HistorySnapshot] | None]:
-        """The index on disk with the identity of its manifest; tries again if a writer replaces them meanwhile."""
-        from lurcher.corpora.history.snapshot import open_snapshot
-
-        for attempt in range(_READ_ATTEMPTS):
-            identity = self._disk_identity()
-            try:
-                manifest = self.store.read_manifest(self.fingerprint)
-                if manifest is None:
-                    return identity, None
-                return identity, (manifest, open_snapshot(self.store, manifest, self.model.digest))
-            except CorruptIndex:
-                if attempt == _READ_ATTEMPTS - 1 or identity == self._disk_identity():
-                    raise
-        raise AssertionError("the last attempt returns or raises")
 
     def identity(self) -> tuple[int, int, int] | None:
         """A value that changes whenever the index is written; None if there is none on disk."""
-        return self._disk_identity()
-
-    def _disk_identity(self) -> tuple[int, int, int] | None:
-        try:
-            status = os.stat(self.store.folder / NAME)
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns, status.st_size
-
-    def _generation_on_disk(self) -> int:
-        try:
-            manifest = self.store.read_manifest(self.fingerprint)
-        except (IndexError_, OSError):
-            return 0
-        return manifest.generation if manifest else 0
-
-    def _open(self, manifest: HistoryManifest) -> HistorySnapshot:
-        from lurcher.corpora.history.snapshot import open_snapshot
-
-        if self._view is None or self._view[0] is not manifest:
-            self._view = (manifest, open_snapshot(self.store, manifest, self.model.digest))
-        return self._view[1]
+        return self._generation.disk_identity()
 
 
 def history_status(project: RootIndex) -> dict[str, Any] | None:

@@ -15,12 +15,12 @@ from lurcher.corpora.history.index import HistoryView
 from lurcher.corpora.history.outcomes.verdicts import Verdicts
 from lurcher.corpora.history.query import HistoryPlan, HistoryQuery, allowed_commits, plan_query
 from lurcher.corpora.history.ranking.base import HistoryContext, HistoryRanking, find_ranking
-from lurcher.corpora.history.segment import HunkView
+from lurcher.corpora.history.schema import HunkView
 from lurcher.errors import ModelError, PathError, Template
 from lurcher.rerank.base import Candidate
 from lurcher.rerank.stage import outcome_factor
 from lurcher.sources.git.commit import iso_date
-from lurcher.storage.vectors import Direction
+from lurcher.storage.tables import Direction
 from lurcher.types import Degraded, Hit, IndexState, Why
 from lurcher.vectors.model import Model
 

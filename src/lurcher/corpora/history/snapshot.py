@@ -6,14 +6,14 @@ numbers until their segment is merged, but no method finds them.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from heapq import heapify, heappop, heappush
 
-from lurcher.corpora.history.segment import (
+from lurcher.corpora.history.schema import (
     BINARY,
+    COMMITS,
     EMPTY_PATCH,
     FIX,
-    HUNK_FIELDS,
     NO_STRING,
     TRAITS_MASK,
     TRAITS_SHIFT,
@@ -29,49 +29,44 @@ from lurcher.sources.git.commit import KINDS, Change, Commit, Hunk
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.folder import find_vectors
 from lurcher.storage.segment import decode_string
-from lurcher.storage.sidecar import HISTORY_GROUPS
-from lurcher.storage.vectors import Direction, ProductBuffer
+from lurcher.storage.table_snapshot import TableSnapshot
+from lurcher.storage.tables import CosineIndex, Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore
+    from lurcher.corpora.history.schema import HistoryManifest
+    from lurcher.storage.folder import IndexFolder
 
 
 _MAX_CACHED = 50_000
-"""Headers, and terms by prefix, that are cached."""
-_MAX_CACHED_OWNERS = 1_000_000
-"""Postings that are cached: the next query may have the same words."""
+"""Headers that are cached."""
 
 
-class HistorySnapshot:
+class HistorySnapshot(TableSnapshot[HistorySegment]):
     """One generation of a history index, immutable. Tables and columns are loaded on first use."""
+
+    schema = COMMITS
 
     def __init__(
         self, segments: Sequence[HistorySegment], generation: int = 0, total: int = 0, order: NDArray[np.uint32] | None = None
     ) -> None:
         """`total` counts the commits reachable from HEAD, indexed or not; `order` is the stored value of `newest_first`."""
-        self.segments = list(segments)
-        self.generation = generation
+        super().__init__(segments, generation)
         self.total = total
         self._order = order
-        self._bases: dict[str, list[int]] = {}
-        for kind in ("commits", "changes", "hunks"):
-            bases = [0]
-            for segment in self.segments:
-                bases.append(bases[-1] + int(segment.meta[kind]))
-            self._bases[kind] = bases
         self._headers: BoundedCache[int, CommitHeader] = BoundedCache(_MAX_CACHED)
-        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(_MAX_CACHED)
-        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
-        self._found: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]]
-        self._found = BoundedCache(_MAX_CACHED_OWNERS)
-        self._desk = ProductBuffer()
+
+    @cached_property
+    def _np(self) -> Any:
+        import numpy as np
+
+        return np
 
     @property
     def commit_total(self) -> int:
@@ -82,14 +77,10 @@ class HistorySnapshot:
     def hunk_total(self) -> int:
         return self._bases["hunks"][-1]
 
-    @cached_property
+    @property
     def live(self) -> NDArray[np.bool_]:
         """Which commits are still reachable from HEAD."""
-        import numpy as np
-
-        return np.concatenate([
-            np.ones(int(segment.meta["commits"]), bool) if segment.live is None else segment.live for segment in self.segments
-        ] or [np.zeros(0, bool)])  # fmt: skip
+        return self.live_rows
 
     @cached_property
     def live_hunks(self) -> NDArray[np.bool_]:
@@ -113,25 +104,6 @@ class HistorySnapshot:
         return min(1.0, self.commit_count / self.total) if self.total else 1.0
 
     # Columns: one entry per commit, change or hunk, dead ones too.
-
-    def column(self, kind: str, name: str) -> NDArray[Any]:
-        """A column of the table `kind` (commits, changes or hunks) as it is stored, over all segments."""
-        import numpy as np
-
-        known = self._columns.get((kind, name))
-        if known is None:
-            parts = [getattr(segment, kind)[name] for segment in self.segments]
-            known = self._columns[kind, name] = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        return known
-
-    def _numbered(self, kind: str, name: str, base: str) -> NDArray[np.int64]:
-        """A column of row numbers of the table `base`, converted from numbers within a segment to numbers over all segments."""
-        import numpy as np
-
-        return np.concatenate([
-            getattr(segment, kind)[name].astype(np.int64) + offset
-            for segment, offset in zip(self.segments, self._bases[base], strict=False)
-        ] or [np.zeros(0, np.int64)])  # fmt: skip
 
     @cached_property
     def committed(self) -> NDArray[np.int64]:
@@ -283,70 +255,25 @@ class HistorySnapshot:
 
     # Terms.
 
-    def has_term(self, term: str) -> bool:
-        """Whether any segment has the term."""
-        return any(segment.find(term) >= 0 for segment in self.segments)
-
-    def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Live owners of `term` (hunks for the families in HUNK_FIELDS, else commits) with counts, ascending."""
-        known = self._found.get((family, term))
-        if known is None:
-            known = self._collect_postings(family, term)
-            self._found.put((family, term), known, 1 + len(known[0]))
-        return known
-
-    def _collect_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        import numpy as np
-
-        parts = []
-        for segment, offset in zip(self.segments, self._bases["hunks" if family in HUNK_FIELDS else "commits"], strict=False):
-            number = segment.find(term)
-            found = segment.postings(family, number) if number >= 0 else None
-            if found is not None and len(found[0]):
-                parts.append((found[0] + offset, found[1]) if offset else found)
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
-            return np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
-
     def lengths(self, family: str) -> tuple[NDArray[np.float64], float]:
         """The length of a field for every owner, and the mean over live owners."""
         import numpy as np
 
         known = self._lengths.get(family)
         if known is None:
-            kind, live = ("hunks", self.live_hunks) if family in HUNK_FIELDS else ("commits", self.live)
+            kind = self.schema.fields[family]
+            live = self.live_hunks if kind == "hunks" else self.live
             values = self.column(kind, family).astype(np.float64)
             known = self._lengths[family] = values, float(values[live].sum()) / max(int(live.sum()), 1)
-        return known
-
-    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
-        """Terms that begin with `prefix`, sorted: all terms of `family` if it is given, else the first `most`."""
-        key_of_cache = prefix, family, most
-        known = self._prefixed.get(key_of_cache)
-        if known is None:
-            key = prefix.encode("utf-8", "surrogatepass")
-            found: set[str] = set()
-            for segment in self.segments:
-                first, last = segment.lower_bound(key), segment.lower_bound(key + b"\xff")
-                numbers: Iterable[int] = range(first, min(last, first + most))
-                if family is not None:
-                    numbers = segment.terms_in_family(family, first, last)
-                found.update(map(segment.term_text, numbers))
-            known = sorted(found)[: None if family is not None else most]
-            self._prefixed.put(key_of_cache, known, len(known))
         return known
 
     # Content.
 
     def _locate(self, kind: str, number: int) -> tuple[HistorySegment, int]:
         """The segment that holds a commit, change or hunk, and the row in its table."""
-        bases = self._bases[kind]
-        if not 0 <= number < bases[-1]:
+        if not 0 <= number < self._bases[kind][-1]:
             raise IndexError(f"no {kind[:-1]} has the number {number}")
-        position = bisect_right(bases, number) - 1
-        return self.segments[position], number - bases[position]
+        return self._place(kind, number)
 
     def header(self, commit: int) -> CommitHeader:
         known = self._headers.get(commit)
@@ -454,15 +381,18 @@ class HistorySnapshot:
     # Vectors.
 
     @cached_property
+    def _cosines(self) -> CosineIndex:
+        return CosineIndex([segment.vectors for segment in self.segments], COMMITS.vectors)
+
+    @property
     def dims(self) -> int:
         """The size of vectors; 0 unless all segments have vectors of one size."""
-        sizes = {int(segment.vectors.meta["dims"]) if segment.vectors is not None else 0 for segment in self.segments}
-        return sizes.pop() if len(sizes) == 1 else 0
+        return self._cosines.dims
 
-    @cached_property
+    @property
     def has_hunk_vectors(self) -> bool:
         """Whether hunks have vectors: an embedding service gets only the commits, which are fewer."""
-        return all(segment.vectors is not None and segment.vectors.has_section("hunk_vectors") for segment in self.segments)
+        return self._cosines.has("hunk_vectors")
 
     def commit_vectors(self, commits: NDArray[np.int64]) -> NDArray[np.float64]:
         """The vectors of some commits, normalised; zero vectors stay zero."""
@@ -479,47 +409,28 @@ class HistorySnapshot:
 
     def commit_cosines(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per commit, live or dead."""
-        return self._cosines("commit", direction)
+        return self._cosines_of("commit_vectors", self.commit_total, direction)
 
     def hunk_cosines(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per hunk, live or dead."""
-        return self._cosines("hunk", direction)
+        return self._cosines_of("hunk_vectors", self.hunk_total, direction)
 
     def cosines_of_hunks(self, hunks: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         """The cosines of some hunks."""
-        import numpy as np
+        return self._cosines_of("hunk_vectors", len(hunks), direction, hunks)
 
-        found = np.zeros(len(hunks))
-        for segment, base in zip(self.segments, self._bases["hunks"], strict=False):
-            here = np.flatnonzero((hunks >= base) & (hunks < base + int(segment.meta["hunks"])))
-            if len(here):
-                found[here] = self._segment_cosines(segment, "hunk", direction, hunks[here] - base)
-        return found
-
-    def _cosines(self, kind: str, direction: Direction) -> NDArray[np.float64]:
-        import numpy as np
-
-        parts = [self._segment_cosines(segment, kind, direction, None) for segment in self.segments]
-        return np.concatenate(parts) if parts else np.zeros(0)
-
-    def _segment_cosines(
-        self, segment: HistorySegment, kind: str, direction: Direction, places: NDArray[np.int64] | None
+    def _cosines_of(
+        self, group: str, count: int, direction: Direction, rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         import numpy as np
 
-        vectors = segment.vectors
-        if vectors is None or not vectors.has_section(f"{kind}_vectors"):
-            return np.zeros(int(segment.meta[f"{kind}s"]) if places is None else len(places))
-        rows, scales = vectors.typed_section(f"{kind}_vectors", "i1"), vectors.array(f"{kind}_scales", "<f4")
-        if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
-            raise vectors.corrupt("a scale of its vectors is not between 0 and 1")
-        products = self._desk.products(rows, self.dims, places, direction)
-        products *= scales if places is None else scales[places]
-        products /= direction.length or 1.0
-        return products
+        if not self._cosines.has(group):
+            return np.zeros(count)
+        found = self._cosines.of_all(group, direction) if rows is None else self._cosines.of_some(group, rows, direction)
+        return np.asarray(found)
 
 
-def open_snapshot(store: HistoryStore, manifest: HistoryManifest, model: str = "") -> HistorySnapshot:
+def open_snapshot(store: IndexFolder, manifest: HistoryManifest, model: str = "") -> HistorySnapshot:
     """Map the segments of a manifest, each with its live commits and with the vectors of the model with that digest, if any."""
     segments = []
     for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
@@ -527,7 +438,7 @@ def open_snapshot(store: HistoryStore, manifest: HistoryManifest, model: str = "
         if container.meta["commits"] != size:
             raise container.corrupt("the manifest says that it has another number of commits")
         segments.append(HistorySegment(container, live))
-        segments[-1].vectors = find_vectors(store, name, container, manifest.vectors, model, HISTORY_GROUPS)
+        segments[-1].vectors = find_vectors(store, name, container, manifest.vectors, model)
     return HistorySnapshot(segments, manifest.generation, manifest.total, manifest.order)
 
 

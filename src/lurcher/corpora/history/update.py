@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history import segment
+from lurcher.corpora.history import schema
 from lurcher.corpora.history.build import HistorySegmentBuilder
-from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore
 from lurcher.corpora.history.outcomes.store import with_outcomes
 from lurcher.corpora.history.outcomes.verdicts import rules_text
-from lurcher.corpora.history.segment import HistorySegment, merge_segments
+from lurcher.corpora.history.schema import COMMITS, HistoryManifest, HistorySegment
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import PathError
 from lurcher.sources.git import log
 from lurcher.sources.git.log import LogSettings, Losses
 from lurcher.sources.git.refs import Head, shallow_boundary
+from lurcher.storage.folder import IndexFolder
+from lurcher.storage.merge import merge_segments
+from lurcher.storage.segment_writer import write_segment
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class _Plan:
 
 
 def update_index(
-    store: HistoryStore,
+    store: IndexFolder,
     top: Path,
     manifest: HistoryManifest,
     head: Head,
@@ -80,7 +82,7 @@ def update_index(
 class _Updater:
     def __init__(
         self,
-        store: HistoryStore,
+        store: IndexFolder,
         top: Path,
         head: Head,
         settings: UpdateSettings,
@@ -106,7 +108,7 @@ class _Updater:
         size = FIRST_BATCH if not manifest.commits else self._settings.batch
         late = False
         for commit in log.read_commits(self._top, plan.to_read, self._settings.log, self._losses, self._boundary):
-            builder.add(commit, segment.BOUNDARY if commit.sha in self._boundary else 0)
+            builder.add(commit, schema.BOUNDARY if commit.sha in self._boundary else 0)
             done += 1
             self._progress("reading history", done, len(plan.to_read))
             late = self._is_late() and (manifest.commits > 0 or len(builder) >= size)
@@ -172,7 +174,7 @@ class _Updater:
             flags = opened.commits["flags"].tolist()
             for row, sha in enumerate(opened.shas()):
                 text = sha.hex()
-                if flags[row] & segment.BOUNDARY and text not in self._boundary:
+                if flags[row] & schema.BOUNDARY and text not in self._boundary:
                     continue
                 if text not in found or live is None or live[row]:
                     found[text] = part, row
@@ -194,7 +196,7 @@ class _Updater:
 
     def _with_segment(self, manifest: HistoryManifest, builder: HistorySegmentBuilder) -> HistoryManifest:
         data = builder.finish(self._table)
-        name = self._store.put(lambda out: segment.write_segment(data, out))
+        name = self._store.put(lambda out: write_segment(data, out))
         if name in manifest.segments:
             return manifest
         return replace(
@@ -222,7 +224,7 @@ class _Updater:
         segments, sizes = [manifest.segments[i] for i in kept], [manifest.sizes[i] for i in kept]
         live = [manifest.live[i] for i in kept]
         if count:
-            segments.append(self._store.put(lambda out: merge_segments(parts, masks, out)))
+            segments.append(self._store.put(lambda out: merge_segments(parts, masks, out, COMMITS)))
             sizes.append(count)
             live.append(None)
         return replace(manifest, segments=tuple(segments), sizes=tuple(sizes), live=tuple(live))
@@ -265,7 +267,7 @@ class _Updater:
 
     def _commit(self, manifest: HistoryManifest) -> HistoryManifest:
         manifest = replace(manifest, generation=manifest.generation + 1)
-        self._store.commit_manifest(manifest)
+        self._store.commit(manifest)
         return manifest
 
 

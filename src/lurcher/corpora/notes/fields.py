@@ -1,19 +1,25 @@
-"""BM25 over the fields of a note's sections, with statistics of notes only:
+"""BM25F over the fields of a note's sections, with statistics of notes only and the IDF to the power of `RARITY`.
 
-    tf' = Σ over fields  w · tf / (1 − b + b · len/avg),   score = Σ over words  q · idf^r · tf'/(tf' + k1)
-
-divided by the largest possible score, that of a section with every word any number of times.
+It is divided by the largest possible score, that of a section with every word any number of times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING, Any
 
+from lurcher.lanes.base import rank_of_unit
+from lurcher.lanes.lexical import (
+    FieldSum,
+    WordScores,
+    compute_group_idf,
+    compute_idf,
+    field_norms,
+    spread_to_units,
+    terms_of,
+)
 from lurcher.query.plan import Group
-from lurcher.storage.numbering import rank_of_unit
 from lurcher.storage.segment import UNIT_FAMILIES
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy
@@ -40,17 +46,6 @@ B_WHOLE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class WordScores:
-    """What one word of the query adds to the scores of the sections that have it."""
-
-    word: str
-    rarity: float
-    units: NDArray[np.int64]
-    """Ascending."""
-    amounts: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
 class FieldScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
@@ -61,17 +56,9 @@ class FieldScores:
     """The largest possible score of a note, by which `whole` was divided."""
     shares: tuple[WordScores, ...]
 
-    def terms_of(self, unit: int) -> dict[str, float]:
-        found = {}
-        for share in self.shares:
-            position = int(share.units.searchsorted(unit))
-            if position < len(share.units) and share.units[position] == unit:
-                found[share.word] = float(share.amounts[position])
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
-
     def why(self, unit: int) -> LaneWhy | None:
         rank = rank_of_unit(self.snapshot, self.scores, unit)
-        return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
+        return LaneWhy(rank, float(self.scores[unit]), terms_of(self.shares, unit)) if rank else None
 
 
 def score_sections(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group]) -> FieldScores:
@@ -79,35 +66,28 @@ def score_sections(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequenc
     import numpy as np
 
     page = _TermStatistics(snapshot, units)
-    count = page.sections
-    scores, whole = np.zeros(snapshot.unit_total), np.zeros(snapshot.file_total)
-    tf = np.zeros(snapshot.unit_total)  # reused for each word, and zero between them
-    shares, most, most_whole = [], 0.0, 0.0
+    words, whole = FieldSum(snapshot.unit_total, K1, page.fields, page.postings), np.zeros(snapshot.file_total)
+    most, most_whole = 0.0, 0.0
     for group in groups:
         alone, together = 0, np.zeros(snapshot.file_total)
         for form in (group.word, *group.forms):
             if snapshot.knows(form):
-                page.add(form, 1.0 if form == group.word else VARIANT, tf, together)
+                worth = 1.0 if form == group.word else VARIANT
+                words.add(form, worth)
+                page.add_to_notes(form, worth, together)
             if form == group.word and group.forms:
-                alone = int(np.count_nonzero(tf))
-        having = np.flatnonzero(tf)
-        rarity = _compute_idf(count, len(having))
-        if alone:  # the mean, as for code: a rare word must not become common because of a common form, nor the reverse
-            rarity = (rarity + _compute_idf(count, alone)) / 2
-        rarity = group.weight * rarity**RARITY
+                alone = words.count()
+        rarity = group.weight * compute_group_idf(page.sections, alone, words.count()) ** RARITY
         most += rarity
         common, amounts = page.of_notes(together)
         most_whole += group.weight * common
         whole += group.weight * common * amounts
-        if len(having):
-            here = tf[having]
-            gained = rarity * here / (here + K1)
-            scores[having] += gained
-            shares.append(WordScores(group.word, rarity, having, gained))
-            tf[having] = 0
+        if words.count():
+            words.finish_word(group.word, rarity)
+    scores, shares = words.scores, words.shares
     if most:
         scores /= most
-        shares = [WordScores(share.word, share.rarity, share.units, share.amounts / most) for share in shares]
+        shares = [WordScores(share.word, share.owners, share.amounts / most, share.rarity) for share in shares]
     return FieldScores(snapshot, scores, whole / (most_whole or 1.0), most_whole, tuple(shares))
 
 
@@ -139,27 +119,20 @@ class _TermStatistics:
         self.sections = int(np.count_nonzero(units))
         self._units = None if self.sections == len(units) else units
         """None where every unit is a section of a note."""
-        self._fields = [(field, weight, self._norm(field, b, units)) for field, weight, b in FIELDS]
+        self.fields = [(field, weight, self._norm(field, b, units)) for field, weight, b in FIELDS]
         self._wide, self._notes = self._widths(units)
 
-    def add(self, term: str, share: float, tf: NDArray[np.float64], together: NDArray[np.float64]) -> None:
-        """Add the weighted counts of a term in sections to `tf`, and those in whole notes to `together`."""
-        import numpy as np
+    def postings(self, field: str, term: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The sections that have a term in a field, or in a field of their file, with counts."""
+        owners, counts = self._snapshot.postings(field, term)
+        if len(owners) and field not in UNIT_FAMILIES:
+            owners, counts = spread_to_units(self._snapshot, owners, counts)
+        return self._kept(owners, counts)
 
-        snapshot = self._snapshot
-        for field, weight, norms in self._fields:
-            owners, counts = snapshot.postings(field, term)
-            if not len(owners):
-                continue
-            if field in UNIT_FAMILIES:
-                owners, counts = self._kept(owners, counts)
-                if field == "body":
-                    together += share * np.bincount(snapshot.unit_file[owners], counts, snapshot.file_total)
-            else:
-                if field == "name":
-                    together[owners] += share * NAME
-                owners, counts = self._kept(*_spread_to_units(snapshot, owners, counts))
-            tf[owners] += share * weight * counts * norms[owners]
+    def add_to_notes(self, term: str, share: float, together: NDArray[np.float64]) -> None:
+        """Add the counts of a term in whole notes, times `share`."""
+        together += share * self.in_files(term)
+        together[self._snapshot.postings("name", term)[0]] += share * NAME
 
     def in_files(self, term: str) -> NDArray[np.float64]:
         import numpy as np
@@ -173,7 +146,7 @@ class _TermStatistics:
 
         if self._units is not None:
             together = np.where(self._wide < np.inf, together, 0.0)
-        rarity = _compute_idf(self._notes, int(np.count_nonzero(together))) ** RARITY
+        rarity = compute_idf(self._notes, int(np.count_nonzero(together))) ** RARITY
         return rarity, together / (together + self._wide)
 
     def _kept(self, owners: NDArray[np.int64], counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -188,7 +161,7 @@ class _TermStatistics:
         if known is None:
             lengths, _ = self._snapshot.lengths(field)
             mean = float(lengths[units].mean()) if units.any() else 0.0
-            known = self._snapshot.relative_lengths[key] = 1 / (1 - b + b * lengths / (mean or 1.0) + 1e-9)
+            known = self._snapshot.relative_lengths[key] = field_norms(lengths, mean, b)
         return known
 
     def _widths(self, units: NDArray[np.bool_]) -> tuple[NDArray[np.float64], int]:
@@ -207,15 +180,6 @@ class _TermStatistics:
         return known, int(np.count_nonzero(known < np.inf))
 
 
-def _spread_to_units(
-    snapshot: Snapshot, files: NDArray[np.int64], counts: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The units of files, each with the count of its file."""
-    import numpy as np
-
-    return find_units(snapshot, files), np.repeat(counts, snapshot.file_column("units")[files].astype(np.int64))
-
-
 def find_units(snapshot: Snapshot, files: NDArray[np.int64]) -> NDArray[np.int64]:
     """The units of some files, file by file."""
     import numpy as np
@@ -223,7 +187,3 @@ def find_units(snapshot: Snapshot, files: NDArray[np.int64]) -> NDArray[np.int64
     first, width = snapshot.first_unit[files], snapshot.file_column("units")[files].astype(np.int64)
     before = np.cumsum(width) - width
     return np.repeat(first - before, width) + np.arange(int(width.sum()))
-
-
-def _compute_idf(count: int, having: int) -> float:
-    return log(1 + (count - having + 0.5) / (having + 0.5))

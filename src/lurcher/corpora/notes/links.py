@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from lurcher.indexing.note_files import has_code, notes_in
+from lurcher.corpora.base import has_code, notes_in
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.snapshot import Snapshot

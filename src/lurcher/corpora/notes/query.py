@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
-from lurcher.corpora.notes.fields import WordScores
 from lurcher.errors import FilterError, QueryError, Template
+from lurcher.lanes.lexical import WordScores
 from lurcher.query.plan import Group, expand, extract_terms
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.storage.snapshot import Snapshot
@@ -190,8 +190,8 @@ def match_pairs(
             continue
         for share in (first, second):
             if share.word not in having:
-                place = np.minimum(share.units.searchsorted(units), len(share.units) - 1)
-                having[share.word] = share.units[place] == units
+                place = np.minimum(share.owners.searchsorted(units), len(share.owners) - 1)
+                having[share.word] = share.owners[place] == units
         here = []
         for unit in units[having[pair.first] & having[pair.second]].tolist():
             text = texts.get(unit)

@@ -25,22 +25,21 @@ from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages.installed import outdated
 from lurcher.runtime.terminal import format_count
-from lurcher.storage import lock
+from lurcher.storage import disk
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container
 from lurcher.storage.folder import TAG_TEXT, live_rows_by_segment
 from lurcher.storage.imports import read_imports
 from lurcher.storage.manifest import FOLDER_TAG, NAME, FileRow, Manifest
-from lurcher.storage.postings import broken_postings, open_lists, read_lists
-from lurcher.storage.segment import FAMILIES, check_segment, count_owners, read_definitions, read_files, read_units
-from lurcher.storage.segment_reader import Segment
-from lurcher.storage.sidecar import KIND, sidecar_files
+from lurcher.storage.postings import open_lists, read_lists
+from lurcher.storage.segment import FILES, Schema, Segment, check_segment, read_table
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import read_vectors
+from lurcher.storage.tables import broken_postings
+from lurcher.storage.vectors import KIND, read_vectors, sidecar_files
 from lurcher.types import Progress
 
-_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", lock.NAME, "history", "libraries"})
+_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", disk.LOCK_NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
 _ATTEMPTS = 3
 _TERMS = 20_000
@@ -102,14 +101,15 @@ def _room(folder: Path) -> Iterator[Finding]:
 
 
 def _lock(folder: Path) -> Iterator[Finding]:
-    path = folder / lock.NAME
+    path = folder / disk.LOCK_NAME
     if not os.path.lexists(path):
         return
     if not stat.S_ISREG(path.lstat().st_mode):
-        yield Finding("lock", PROBLEM, f"{lock.NAME} is not a file: nothing can be written", f"rm -r {shlex.quote(str(path))}")
+        message = f"{disk.LOCK_NAME} is not a file: nothing can be written"
+        yield Finding("lock", PROBLEM, message, f"rm -r {shlex.quote(str(path))}")
         return
     try:
-        pid = lock.find_holder(folder)
+        pid = disk.find_holder(folder)
     except OSError as error:
         yield Finding("lock", PROBLEM, f"the file system has no locks: {error.strerror}", _ELSEWHERE)
         return
@@ -237,6 +237,7 @@ def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int
     if quick:
         return
     check_bytes(container, path)
+    check_content(container, FILES)
     check_tables(container)
     check_files(container, {row.place: (name, row) for name, row in manifest.rows.items() if row.segment == number})
 
@@ -265,11 +266,20 @@ def check_bytes(container: Container, path: Path) -> None:
         raise container.corrupt("its content does not match its name")
 
 
+def check_content(container: Container, schema: Schema) -> None:
+    """Check, for any schema, that every row of every table refers to something that exists, and terms and postings."""
+    for name in schema.tables:
+        read_table(container, name, schema)
+    _check_terms(container)
+    for family in schema.families:
+        _check_postings(container, family, schema)
+
+
 def check_tables(container: Container) -> None:
-    """Check that every row of every table refers to something that exists."""
+    """Check that every unit and definition belongs to the file that claims it, and lies in it."""
     import numpy as np
 
-    files, units, definitions = read_files(container), read_units(container), read_definitions(container)
+    files, units, definitions = (read_table(container, name) for name in ("files", "units", "definitions"))
     for rows, first, count in ((units, "unit", "units"), (definitions, "definition", "definitions")):
         owners = np.repeat(np.arange(len(files)), files[count])
         firsts = np.cumsum(files[count], dtype=np.int64) - files[count]
@@ -279,9 +289,6 @@ def check_tables(container: Container) -> None:
             raise container.corrupt(f"a {first} is outside of its file")
     for _ in read_imports(container, [True] * len(files)):
         pass
-    _check_terms(container)
-    for family in FAMILIES:
-        _check_postings(container, family)
     read_vectors(container)
 
 
@@ -293,11 +300,11 @@ def _check_terms(container: Container) -> None:
         raise container.corrupt("its terms are not in order")
 
 
-def _check_postings(container: Container, family: str) -> None:
+def _check_postings(container: Container, family: str, schema: Schema) -> None:
     """Check the number of rows and bytes, the widths and the owners of a family of postings, some terms at a time."""
     lists = open_lists(container, family)
     total = len(lists.terms)
-    owners = count_owners(container, family)
+    owners = schema.count_owners(container, family)
     for first in range(0, total, _TERMS):
         read_lists(container, family, lists, first, min(first + _TERMS, total), owners)
     if lists.span(0, total)[3] != container.length(f"{family}.data"):
@@ -357,16 +364,18 @@ def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
         if found is None:
             return
         manifest, history = found
-        for segment in history.segments:
-            segment.check_tables()
+        for name, segment in zip(manifest.segments, history.segments, strict=True):
+            for table in segment.schema.tables:
+                segment.table(table)
             if not quick:
-                segment.container.verify()
+                check_bytes(segment.container, index.store.folder / name)
+                check_content(segment.container, segment.schema)
         for name in sorted(sidecar_files(manifest.vectors)):
             kept = index.store.open_file(name, KIND)
             if not quick:
                 kept.verify()
         if manifest.outcomes.name:
-            index.store.outcomes(manifest.outcomes.name).verify()
+            index.store.open_file(manifest.outcomes.name, "outcomes").verify()
     except OutdatedIndex as outdated:
         yield Finding("history", NOTE, f"{outdated.message}: the next query rebuilds it", fix)
         return

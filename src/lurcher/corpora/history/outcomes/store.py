@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore, OutcomesFile
 from lurcher.corpora.history.outcomes.fixes import FIX_ROW, commit_order, decode_fixes, find_indexed_fixes, sha_prefixes
 from lurcher.corpora.history.outcomes.reverts import MessageLike
 from lurcher.corpora.history.outcomes.verdicts import (
@@ -25,13 +24,14 @@ from lurcher.corpora.history.outcomes.verdicts import (
     rules_dict,
     rules_text,
 )
+from lurcher.corpora.history.schema import HistoryManifest, OutcomesFile
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import IndexError_
 from lurcher.runtime.light import cached_property
 from lurcher.sources.git.log import read_messages
 from lurcher.storage.container import PACKED, Container
-from lurcher.storage.container_writer import ContainerWriter
-from lurcher.storage.segment_writer import as_bytes
+from lurcher.storage.container_writer import ContainerWriter, as_bytes
+from lurcher.storage.folder import IndexFolder
 from lurcher.types import SUCCESS, VERDICTS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _LISTED_PER_COMMIT, _LISTED_EXTRA = 2, 1000
 
 
 def with_outcomes(
-    store: HistoryStore, top: Path, manifest: HistoryManifest, history: HistorySnapshot, settings: OutcomeSettings
+    store: IndexFolder, top: Path, manifest: HistoryManifest, history: HistorySnapshot, settings: OutcomeSettings
 ) -> HistoryManifest:
     """Store the outcomes of all commits; returns the manifest that names their file. Uses stored fixes where possible."""
     write, count = compute_outcomes(store, top, manifest, history, settings)
@@ -59,14 +59,14 @@ def with_outcomes(
 
 
 def compute_outcomes(
-    store: HistoryStore, top: Path, manifest: HistoryManifest, history: HistorySnapshot, settings: OutcomeSettings
+    store: IndexFolder, top: Path, manifest: HistoryManifest, history: HistorySnapshot, settings: OutcomeSettings
 ) -> tuple[Callable[[ContainerWriter], str], int]:
     """A function that writes the outcomes of all live commits, and the number of these commits."""
     order = commit_order(history)
     known = None
     if manifest.outcomes.name:
         try:
-            known = read_fixes(store.outcomes(manifest.outcomes.name), settings, manifest.head.shallow)
+            known = read_fixes(store.open_file(manifest.outcomes.name, "outcomes"), settings, manifest.head.shallow)
         except (IndexError_, OSError):
             known = None  # damaged or missing: all fixes are computed
     rows = find_indexed_fixes(history, order, settings, known)

@@ -11,9 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.corpora.history.ranking import base
-from lurcher.corpora.history.ranking.base import HistoryContext, HistoryRanking, make_ranking, sort_commits
-from lurcher.corpora.history.ranking.bm25 import Weights, score_fields
-from lurcher.storage.vectors import Direction
+from lurcher.corpora.history.ranking.base import (
+    HistoryContext,
+    HistoryRanking,
+    Weights,
+    make_ranking,
+    score_fields,
+    sort_commits,
+)
+from lurcher.storage.tables import Direction
 from lurcher.types import LaneWhy, StageWhy, Why
 
 if TYPE_CHECKING:

@@ -9,8 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.corpora.history.ranking.base import HistoryContext, HistoryRanking, first_of_each_change, sort_commits
-from lurcher.corpora.history.ranking.bm25 import Weights, score_fields
+from lurcher.corpora.history.ranking.base import (
+    HistoryContext,
+    HistoryRanking,
+    Weights,
+    first_of_each_change,
+    score_fields,
+    sort_commits,
+)
 from lurcher.corpora.history.ranking.default import KEEP_TERMS
 from lurcher.ranking.fusion import scale_min_max, select_diverse
 from lurcher.types import Degraded, LaneWhy, Why
