@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.indexing.build import build_segment
-from lurcher.lanes.base import Request, run_lanes
+from lurcher.lanes import Request, run_lanes
 from lurcher.query.plan import make_plan
-from lurcher.ranking.context import Context, Ranking, find_own_words, ranking_named
+from lurcher.ranking import Context, Ranking, find_own_words, ranking_named
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment import Segment

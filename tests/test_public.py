@@ -168,7 +168,7 @@ ENVIRONMENT_READERS = {
     "config/user_files.py",
     "config/trust.py",
     "start.py",  # sets how many threads numpy may start, before anyone imports it
-    "sources/git/command.py",  # hands git an environment that nobody else decides on
+    "sources/git/__init__.py",  # hands git an environment that nobody else decides on
     "indexing/workers.py",  # hands the same to its children
     "runtime/kernel.py",  # whether to use it, decided before any configuration is loaded
 }

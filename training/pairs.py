@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.terms import folders_of, name_of, name_parts
 from lurcher.terms.count import Postings, make_counter
-from lurcher.terms.split import folders_of, name_of, name_parts
 from lurcher.types import Definition, ParsedFile
 from training.prose import say
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from lurcher.answer.page import add_notes
-from lurcher.corpora.base import SearchRequest, Services
+from lurcher.corpora import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import ConfigError, LurcherError, Template, UsageError
 from lurcher.indexing.root_index import RootIndex

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.answer import page
-from lurcher.answer.budget import MAX_WAITING, PackState
-from lurcher.answer.page import CursorState, Fingerprint, decode_cursor, encode_cursor, make_fingerprint
+from lurcher.answer.page import MAX_WAITING, CursorState, Fingerprint, PackState, decode_cursor, encode_cursor, make_fingerprint
 from lurcher.errors import CursorError
 from lurcher.types import Filter, Query
 

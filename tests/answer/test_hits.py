@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.answer.excerpts import MAX_LINES_BELOW, cut_densest
+from lurcher.answer.hits import MAX_LINES_BELOW, cut_densest
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
 from lurcher.surfaces.cli import printer

@@ -14,7 +14,7 @@ from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import SegmentData, encode_segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import split, words
+from lurcher.terms import split, words
 
 SOURCE = '''"""Talks to servers."""
 

@@ -11,7 +11,7 @@ import pytest
 from lurcher.indexing import freshness, writer
 from lurcher.indexing import root_index as projects
 from lurcher.indexing.freshness import FINE_NS
-from lurcher.sources.git import command as git_command
+from lurcher.sources import git as git_command
 from lurcher.sources.git.refs import tracked_digest
 from lurcher.storage import disk
 from lurcher.storage.manifest import Manifest

@@ -19,7 +19,7 @@ from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.sources import files as sources
 from lurcher.sources.decode import read_text
-from lurcher.sources.signature import TreeSignature
+from lurcher.sources.files import TreeSignature
 from lurcher.storage import disk
 from lurcher.storage import manifest as manifests
 from lurcher.storage.manifest import FileRow, Manifest

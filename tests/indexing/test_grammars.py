@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from lurcher.languages import grammar, installed
+from lurcher import languages
+from lurcher.languages import Used, checked, grammar, outdated
 from lurcher.languages.grammar import describe_grammars, grammar_of, merged, used
-from lurcher.languages.installed import Used, checked, outdated
 from lurcher.runtime.kernel import native
 from lurcher.surfaces.cli.print_status import _print_implementation
 from tests.conftest import run_lurcher
@@ -149,8 +149,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         forget()
 
     def forget() -> None:
-        installed.installed.cache_clear()
-        installed.version_of.cache_clear()
+        languages.installed.cache_clear()
+        languages.version_of.cache_clear()
 
     forget()
     yield install
@@ -173,14 +173,14 @@ def test_only_a_newer_grammar_counts(package: Callable[[str], None], then: str, 
 
 def test_a_grammar_that_cannot_be_loaded_is_tried_once(package: Callable[[str], None]) -> None:
     package("1.0")
-    place = installed.installed("tree_sitter_toy")
+    place = languages.installed("tree_sitter_toy")
     assert place is not None
     assert outdated({"toy": Used("tree_sitter_toy", "", *place[1:])}) == ()
 
 
 def test_of_two_grammars_the_older_is_kept() -> None:
     now = used("python")
-    assert now is not None and now.version not in ("", installed.UNKNOWN)
+    assert now is not None and now.version not in ("", languages.UNKNOWN)
     older, newer = now._replace(version="0.1"), now._replace(version="99.1")
     assert merged({}, ["python", "text"]) == {"python": now}
     assert merged({"python": older}, ["python"]) == {"python": older}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.terms import split
 from lurcher.terms.count import NativeCounter, ReferenceCounter, TermCounter
-from lurcher.terms.split import split
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lurcher.answer import excerpts
+from lurcher.answer import hits
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import _average_nearest_units
 from lurcher.storage import container
@@ -31,10 +31,10 @@ WANTED = st.sets(st.text("ab_", min_size=1, max_size=3) | st.text("aäé中", mi
 @example("A b\nä a", {"a"})
 def test_the_best_line_is_the_same(text: str, wanted: set[str]) -> None:
     snapshot: Any = SimpleNamespace(unit_text=lambda unit: text, unit=lambda unit: (0, 7, 0, 0, 0, 0))
-    native = excerpts.find_focus(snapshot, 0, wanted)
+    native = hits.find_focus(snapshot, 0, wanted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(excerpts, "native", lambda: None)
-        assert native == excerpts.find_focus(snapshot, 0, wanted)
+        patch.setattr(hits, "native", lambda: None)
+        assert native == hits.find_focus(snapshot, 0, wanted)
 
 
 def test_some_lines_are_left_to_python() -> None:

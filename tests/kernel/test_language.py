@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from lurcher.languages import grammar
+from lurcher.languages import grammar, load_capsule
 from lurcher.languages.grammar import describe_grammars, grammar_of
-from lurcher.languages.installed import load_capsule
 from lurcher.surfaces.cli.print_status import print_status
 from tests.indexing.conftest import opened, write
 from tests.kernel import kernel

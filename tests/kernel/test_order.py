@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.lanes import base as numbering
+from lurcher import lanes as numbering
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import sum_harmonic
 from tests.kernel import kernel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lurcher.lanes import base as numbering
+from lurcher import lanes as numbering
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import sum_harmonic
 from lurcher.storage import tables as vectors

@@ -5,8 +5,7 @@ import pytest
 
 from lurcher.config import Settings
 from lurcher.errors import ModelError
-from lurcher.lanes import dense
-from lurcher.lanes.base import Request
+from lurcher.lanes import Request, dense
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.plan import make_plan
 from lurcher.vectors.table import Table

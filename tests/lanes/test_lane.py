@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lurcher import Engine
+from lurcher import Engine, lanes
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, LurcherError, UsageError
-from lurcher.lanes import base, lexical, symbol
-from lurcher.lanes.base import Request, lane_named, run_lanes
+from lurcher.lanes import Request, lane_named, lexical, run_lanes, symbol
 from lurcher.query.plan import make_plan
 from tests.small import model_with, snapshot_of
 
@@ -21,7 +20,7 @@ def request_for(query: str) -> Request:
 
 
 def broken(error: Exception) -> object:
-    def run(request: Request) -> base.LaneResult:
+    def run(request: Request) -> lanes.LaneResult:
         raise error
 
     return run

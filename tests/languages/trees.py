@@ -7,10 +7,10 @@ from functools import cache
 from tree_sitter import Language, Parser
 
 from lurcher.chunking.code import parse
+from lurcher.languages import load_capsule
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.languages.graph import Graph
 from lurcher.languages.imports import imports_of
-from lurcher.languages.installed import load_capsule
 from lurcher.types import Import
 
 

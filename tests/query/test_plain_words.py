@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lurcher import terms
 from lurcher.query import plan
-from lurcher.terms import split, vocabulary
+from lurcher.terms import vocabulary
 
 PIECES = (
     "how", "What", "does", "don't", "not", "cannot", "no longer", "instead of", "crashes", "KeyError", "error", "warning",
@@ -56,8 +57,8 @@ def test_runs_of_vowels_are_counted(word: str) -> None:
 @settings(max_examples=400, deadline=None)
 @given(st.text(alphabet=st.characters(max_codepoint=127), max_size=30))
 def test_words_of_ascii_are_runs_of_word_characters(text: str) -> None:
-    assert split.words(text) == re.findall(r"\w+", text)
-    for word in split.words(text):
+    assert terms.words(text) == re.findall(r"\w+", text)
+    for word in terms.words(text):
         parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", word)
-        assert split._split_parts(word) == parts
-        assert split.split(word)[1:] in ((), tuple(part.lower() for part in parts if len(part) > 1 or part.isdigit()))
+        assert terms._split_parts(word) == parts
+        assert terms.split(word)[1:] in ((), tuple(part.lower() for part in parts if len(part) > 1 or part.isdigit()))

@@ -7,7 +7,7 @@ import pytest
 from lurcher import config
 from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import default
-from lurcher.ranking.noise import noise_factors
+from lurcher.ranking.evidence import noise_factors
 from tests.small import context_of, ranked_paths
 
 BODY = "def run(value):\n    return value\n"

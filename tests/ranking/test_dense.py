@@ -9,10 +9,9 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.lanes.base import top_files
+from lurcher.lanes import top_files
 from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking import classic, cosine, default, evidence
-from lurcher.ranking.context import Context, Ranking
+from lurcher.ranking import Context, Ranking, classic, cosine, default, evidence
 from lurcher.ranking.evidence import DENSE_ALONE, _average_nearest_units, _find_largest, score_dense
 from tests.small import context_of, snapshot_of
 from tests.tables import WORDS, table_of

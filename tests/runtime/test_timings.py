@@ -15,7 +15,7 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
 from lurcher.runtime.process import pause, wait_for_exit
-from lurcher.sources.git.command import finish, start
+from lurcher.sources.git import finish, start
 from lurcher.storage.disk import LOCK_NAME, IndexLock
 from lurcher.surfaces.cli.index_cmd import _Stop
 from tests.conftest import git

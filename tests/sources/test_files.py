@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.sources import git as git_command
 from lurcher.sources.files import FilesSettings
-from lurcher.sources.git import command as git_command
 from lurcher.sources.listing import list_files
 from lurcher.sources.roots import Root, find_root
 

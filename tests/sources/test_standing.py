@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.sources.files import FilesSettings, circumstances
-from lurcher.sources.git import command as git_command
+from lurcher.sources import git as git_command
+from lurcher.sources.files import FilesSettings, TreeSignature, circumstances
 from lurcher.sources.git import worktree
 from lurcher.sources.listing import list_files
 from lurcher.sources.roots import Root
-from lurcher.sources.signature import TreeSignature
 
 FILES = {
     "a.py": "", "src/b.py": "", "src/deep/c.py": "", ".gitignore": "*.log\nout/\nself/.gitignore\n", "x.log": "",

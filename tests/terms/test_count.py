@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.runtime.kernel import native
+from lurcher.terms import split, words
 from lurcher.terms.count import NativeCounter, Postings, ReferenceCounter, TermCounter
-from lurcher.terms.split import split, words
 
 FIELDS = ("body", "comments", "name")
 TEXTS = st.lists(

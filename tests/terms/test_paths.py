@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.terms.split import folders_of, name_of, name_parts
+from lurcher.terms import folders_of, name_of, name_parts
 
 
 @pytest.mark.parametrize(

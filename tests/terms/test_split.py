@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.terms.split import MAX_IDENTIFIER, UNSPACED_RUN, compound, split, words
+from lurcher.terms import MAX_IDENTIFIER, UNSPACED_RUN, compound, split, words
 
 ASCII_NAMES = st.text("abcXYZ019_", max_size=40)
 ANY_NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

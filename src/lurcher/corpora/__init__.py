@@ -1,1 +1,150 @@
-"""What can be searched: code, history, notes, libraries, documents of other programs."""
+"""What can be searched, one protocol (`Corpus`): code, history, notes, libraries, documents of other programs.
+
+A corpus knows neither the engine nor shared stores; `corpora.federation` merges several into one answer.
+"""
+
+from __future__ import annotations
+
+from lurcher.answer.page import build_answer
+from lurcher.query.validate import as_tuple
+from lurcher.runtime.kernel import np
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
+from lurcher.sources.roles import MARKED_UP, PARSED, is_note
+from lurcher.types import Answer, Degraded, Progress, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from lurcher.answer.page import Findings, PageRequest
+    from lurcher.config import Settings
+    from lurcher.indexing.generation import View
+    from lurcher.indexing.workspace import Workspace
+    from lurcher.runtime.process import Cache, Stopwatch
+    from lurcher.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """The parameters of `Engine.search` as they were given: each corpus checks those it knows and fills in its defaults."""
+
+    text: str
+    sources: Sequence[str] | None = None
+    """None where the caller named none: then notes may answer in the place of code."""
+    limit: int | None = None
+    mode: str | None = None
+    ranking: str | None = None
+    languages: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    excludes: Sequence[str] = ()
+    budget: int | None = None
+    cursor: str | None = None
+    context: str | None = None
+    snippet_lines: int | None = None
+    fixed: bool = False
+    case: str = "smart"
+    word: bool = False
+    multiline: bool = False
+    rerank: Sequence[str] | None = None
+    fusion: str | None = None
+    alpha: float | None = None
+    mmr: float | None = None
+    since: str | None = None
+    until: str | None = None
+    author: str | None = None
+    outcomes: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    libraries: Sequence[str] = ()
+    refresh: bool = True
+    check: bool = True
+    progress: Progress = silent
+    views: Sequence[View] | None = None
+    """Each root's index, where the caller has compared the tree with it already."""
+    reasons: bool = True
+    links: bool = True
+
+
+class Corpus(Protocol):
+    """Something that can be searched; built from `Services`, and safe to use from several threads."""
+
+    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
+        """Index all that changed, however much that is, or everything anew; notes say what could not be done."""
+
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
+        """Everything that matches, best first. Its `listing.why(i)` explains the rank of a hit."""
+
+    def search(self, request: SearchRequest) -> Answer:
+        """One page of what `find` returns, reranked and packed into the budget."""
+
+    def status(self) -> list[dict[str, Any]]:
+        """What each index holds, read without changing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the corpora of one engine share."""
+
+    settings: Settings
+    workspace: Workspace
+    models: Cache
+    """Loaded models of rerankers."""
+
+    def over(self, workspace: Workspace) -> Services:
+        """The same for another workspace."""
+        return replace(self, workspace=workspace)
+
+    def page(self, found: Findings, query: PageRequest, clock: Stopwatch) -> Answer:
+        """One page of what a corpus found; its timings are still to be set."""
+        return build_answer(found, query, self.settings, self.workspace.places[0], self.models, clock.lap)
+
+    @property
+    def options(self) -> str:
+        """What the order of hits depends on besides the query, for cursors. Settings of the index are in its own digest."""
+        decisive = [(key, value) for key, value in self.settings.changed() if not key.startswith("index.")]
+        return repr(decisive) + repr(sorted(self.workspace.prefixes.items()))
+
+    def rerankers(self, names: Sequence[str] | None, *, commits: bool = False) -> tuple[str, ...]:
+        """The rerankers that were named, else those of the settings; `outcome` works only where `commits` are searched."""
+        configured = self.settings.search.rerank.split()
+        chosen = [name for name in configured if commits or name != "outcome"] if names is None else as_tuple(names)
+        if all(name == "none" for name in chosen):
+            return ()
+        from lurcher.rerank.stage import check_reranker_names
+
+        return check_reranker_names(chosen, ("outcome",) if commits else ())
+
+_ROOM = ("", "code")
+
+
+def notes_in(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Which files are notes and live."""
+    found = files_in(snapshot, MARKED_UP) & snapshot.live_files
+    for file in np.flatnonzero(files_in(snapshot, {"text"}) & snapshot.live_files).tolist():
+        found[file] = is_note(snapshot.path(file), "text")
+    return found
+
+
+def has_code(snapshot: Snapshot) -> bool:
+    """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
+    known: bool | None = snapshot.graphs.get(_ROOM)
+    if known is None:
+        code = np.flatnonzero(files_in(snapshot, PARSED) & snapshot.live_files).tolist()
+        known = any(not _is_hidden(snapshot.bare_path(file)) for file in code)
+        snapshot.graphs[_ROOM] = known
+    return known
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/")[:-1])
+
+
+def files_in(snapshot: Snapshot, languages: Iterable[str]) -> NDArray[np.bool_]:
+    """Which files, live or not, are in one of some languages."""
+    wanted = set(languages)
+    parts = [
+        np.isin(segment.files["language"], [i for i, name in enumerate(segment.meta["languages"]) if name in wanted])
+        for segment in snapshot.segments
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, bool)

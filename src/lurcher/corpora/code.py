@@ -8,16 +8,15 @@ from lurcher.answer.page import Findings, add_notes
 from lurcher.errors import ModelError, Template
 from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
-from lurcher.lanes import symbol
-from lurcher.lanes.base import LaneResult, Request, run_lanes
+from lurcher.lanes import LaneResult, Request, run_lanes, symbol
 from lurcher.query.plan import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
 from lurcher.query.validate import check_query, filter_files, make_filter
-from lurcher.ranking.context import Context, Ranking, find_own_words, ranking_lanes, ranking_named
+from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
-from lurcher.terms.split import compound
+from lurcher.terms import compound
 from lurcher.types import Answer, Degraded, Query, SymbolAnswer, SymbolHit
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.config import Settings
-    from lurcher.corpora.base import Corpus, SearchRequest, Services
+    from lurcher.corpora import Corpus, SearchRequest, Services
     from lurcher.indexing.freshness import BackgroundCheck
     from lurcher.indexing.generation import View
     from lurcher.storage.snapshot import Snapshot
@@ -189,7 +188,7 @@ class CodeCorpus:
 
     def _has_only_notes(self, views: Sequence[View]) -> bool:
         """Whether there are notes and no code at all."""
-        from lurcher.corpora.base import has_code
+        from lurcher.corpora import has_code
 
         snapshot = self._workspace.snapshot(views)
         if has_code(snapshot):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lurcher.answer.page import Findings
-    from lurcher.corpora.base import Corpus, SearchRequest, Services
+    from lurcher.corpora import Corpus, SearchRequest, Services
     from lurcher.runtime.process import Stopwatch
 
 _NOTE_FILTERS = ("tags", "since", "until")

@@ -21,7 +21,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Answer, Degraded, Hit, Query, StageWhy, Why
 
 if TYPE_CHECKING:
-    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.corpora import SearchRequest, Services
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
     from lurcher.corpora.notes.corpus import NotesCorpus

@@ -22,10 +22,9 @@ from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
-from lurcher.sources.files import Listing
+from lurcher.sources.files import Listing, mark_of
 from lurcher.sources.packages.base import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
 from lurcher.sources.roots import Root
-from lurcher.sources.signature import mark_of
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.manifest import FOLDER_TAG
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lurcher.answer.page import Findings
-    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.corpora import SearchRequest, Services
     from lurcher.runtime.process import Stopwatch
 
 

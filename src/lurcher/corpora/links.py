@@ -15,7 +15,7 @@ from lurcher.corpora.notes.links import MentionFinder, find_paths_named, open_va
 from lurcher.lanes.symbol import find_definitions, select_fitting
 from lurcher.sources.git.commit import iso_date
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import compound, split, words
+from lurcher.terms import compound, split, words
 from lurcher.types import HEADING, Hit
 
 if TYPE_CHECKING:

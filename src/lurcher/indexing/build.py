@@ -17,8 +17,8 @@ from lurcher.storage.container import checksum
 from lurcher.storage.imports import ImportWriter
 from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNINDEXED_WORDS, NO_GRAMMAR, UNIT_FAMILIES
 from lurcher.storage.segment_writer import SegmentData, StringPool, make_row_builder
+from lurcher.terms import compound, folders_of, name_of, name_parts, split, words
 from lurcher.terms.count import Postings, make_counter
-from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
 from lurcher.types import ParsedFile, Span
 
 if TYPE_CHECKING:

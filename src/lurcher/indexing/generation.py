@@ -6,7 +6,7 @@ import os
 from _thread import RLock
 
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex
-from lurcher.languages.installed import outdated
+from lurcher.languages import outdated
 from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, dataclass, replace, suppress
 from lurcher.storage import manifest as manifests
 from lurcher.storage.folder import IndexFolder

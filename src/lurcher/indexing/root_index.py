@@ -29,7 +29,7 @@ from lurcher.indexing.freshness import (
 )
 from lurcher.indexing.generation import CurrentGeneration, StoredIndex, View, expire_outdated
 from lurcher.runtime.light import TYPE_CHECKING, replace, suppress
-from lurcher.runtime.paths import exists, is_inside
+from lurcher.runtime.process import exists, is_inside
 from lurcher.sources.files import FilesSettings, Listing, circumstances
 from lurcher.sources.roots import Root, breadth
 from lurcher.storage import manifest as manifests

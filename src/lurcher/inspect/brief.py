@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.answer.budget import count_tokens
+from lurcher.answer.page import count_tokens
 from lurcher.corpora.history.outcomes.verdicts import FIXED, Outcome, Verdicts
 from lurcher.corpora.history.related_commits import FileChange, commits_of_file
 from lurcher.corpora.history.snapshot import HistorySnapshot

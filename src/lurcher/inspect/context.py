@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.answer.budget import count_tokens
+from lurcher.answer.page import count_tokens
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect import Basis, plain_fields
@@ -24,7 +24,7 @@ from lurcher.runtime.terminal import format_count
 from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import compound
+from lurcher.terms import compound
 
 _SHARES = {"documentation": 0.4, "entry points": 0.4, "skeletons": 0.7, "imported by": 0.5, "imports": 1.0}
 """For each section, the share of the remaining budget that it may use."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from lurcher.inspect import Basis
 from lurcher.runtime.kernel import np
-from lurcher.sources.git import command
+from lurcher.sources import git
 from lurcher.sources.roles import PARSED, TEST, VENDORED, is_note
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
@@ -121,7 +121,7 @@ def _words(name: str) -> list[str]:
 def _subjects(top: str) -> Iterator[str]:
     """Subjects of recent commits without numbers and prefixes; none that could contain a key or an address."""
     arguments = ("--no-show-signature", "--no-merges", "--no-patch", "--encoding=UTF-8", "--format=%s")
-    status, output = command.finish(command.start(top, "log", f"--max-count={_SUBJECTS}", *arguments), _SECONDS)
+    status, output = git.finish(git.start(top, "log", f"--max-count={_SUBJECTS}", *arguments), _SECONDS)
     for line in output.decode("utf-8", "replace").splitlines() if status == 0 else ():
         text = line
         while (shorter := _BEFORE.sub("", _AFTER.sub("", text))) != text:

@@ -18,7 +18,7 @@ from lurcher.storage.bloom import hash_text, may_contain
 from lurcher.storage.manifest import UNREADABLE, WAITING
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import split, words
+from lurcher.terms import split, words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,7 @@ from lurcher.config.schema import BlameSettings
 from lurcher.corpora.history.outcomes.verdicts import Outcome
 from lurcher.corpora.history.related_commits import Related
 from lurcher.errors import PathError, QueryError
-from lurcher.sources.git import command
+from lurcher.sources import git
 from lurcher.sources.git.blame import SECONDS, Blame, BlameHeader, BlameLine, blame, line_runs
 from lurcher.sources.git.commit import Hunk, utc_date
 from lurcher.sources.git.log import FilePatches, read_patches
@@ -187,7 +187,7 @@ def explain_file(file: Path, first: int | None, last: int | None, *, below: Path
 
 def _blame_hint(root: Path) -> str:
     """What to do if blame fails."""
-    status, output = command.finish(command.start(root, "config", "--get-all", "blame.ignoreRevsFile"))
+    status, output = git.finish(git.start(root, "config", "--get-all", "blame.ignoreRevsFile"))
     for name in output.decode("utf-8", "surrogateescape").splitlines() if status == 0 else ():
         if name and not (root / name).is_file():
             return f"blame.ignoreRevsFile names {name}, which is not there: git config --unset blame.ignoreRevsFile"
@@ -196,7 +196,7 @@ def _blame_hint(root: Path) -> str:
 
 
 def _is_shallow(root: Path) -> bool:
-    return command.finish(command.start(root, "rev-parse", "--is-shallow-repository"))[1].strip() == b"true"
+    return git.finish(git.start(root, "rev-parse", "--is-shallow-repository"))[1].strip() == b"true"
 
 
 def add_path_prefix(answer: ExplainAnswer, label: str) -> ExplainAnswer:
@@ -228,20 +228,20 @@ def is_bare(root: Path) -> bool:
 def _has_commits(root: Path, bare: bool) -> bool:
     if not bare and not os.path.lexists(root / ".git"):
         return False
-    status, _ = command.finish(command.start(root, "rev-parse", "-q", "--verify", "HEAD^{commit}"))
+    status, _ = git.finish(git.start(root, "rev-parse", "-q", "--verify", "HEAD^{commit}"))
     return status == 0
 
 
 def _read_committed(root: Path, path: str, settings: BlameSettings) -> bytes:
-    status, kind = command.finish(command.start(root, "cat-file", "-t", f"HEAD:{path}"))
+    status, kind = git.finish(git.start(root, "cat-file", "-t", f"HEAD:{path}"))
     if status != 0:
         raise _missing_error(root, path, "HEAD has")
     if kind.strip() != b"blob":
         raise PathError(f"{path} is not a file", "name a file")
-    _, size = command.finish(command.start(root, "cat-file", "-s", f"HEAD:{path}"))
+    _, size = git.finish(git.start(root, "cat-file", "-s", f"HEAD:{path}"))
     if int(size.strip() or b"0") > _MAX_BYTES:
         raise PathError(f"{path} is larger than 50 MB", "name a source file")
-    _, data = command.finish(command.start(root, "cat-file", "blob", f"HEAD:{path}"), SECONDS)
+    _, data = git.finish(git.start(root, "cat-file", "blob", f"HEAD:{path}"), SECONDS)
     return data
 
 
@@ -267,12 +267,12 @@ def _read_work_tree(root: Path, path: str) -> bytes:
 
 
 def _check_tracked(root: Path, path: str) -> None:
-    status, listed = command.finish(command.start(root, "--literal-pathspecs", "ls-files", "-z", "--", path))
+    status, listed = git.finish(git.start(root, "--literal-pathspecs", "ls-files", "-z", "--", path))
     if status != 0:
         raise PathError(f"git could not say whether {path} is tracked", "see what it says: git status")
     if listed:
         return
-    ignored, _ = command.finish(command.start(root, "check-ignore", "-q", "--", f"./{path}"))
+    ignored, _ = git.finish(git.start(root, "check-ignore", "-q", "--", f"./{path}"))
     if ignored == 0:
         raise PathError(f"{path} is ignored by git: it has no history", "name a file that is tracked")
     raise PathError(f"{path} is not tracked by git yet: no line of it was ever committed", "add it to git and commit it")
@@ -281,7 +281,7 @@ def _check_tracked(root: Path, path: str) -> None:
 def _missing_error(root: Path, path: str, whose: str) -> PathError:
     """The error for a missing file; it names the commit that removed the file, if there is one."""
     arguments = ("--no-show-signature", "--diff-filter=D", "--format=%h %s", "--", path)
-    status, output = command.finish(command.start(root, "--literal-pathspecs", "log", "-1", *arguments), 10.0)
+    status, output = git.finish(git.start(root, "--literal-pathspecs", "log", "-1", *arguments), 10.0)
     gone = output.decode("utf-8", "replace").strip() if status == 0 else ""
     if gone:
         return PathError(f"{whose} no {path}; it was removed or renamed by {gone}", "name the file it became")

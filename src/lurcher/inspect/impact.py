@@ -16,7 +16,7 @@ from lurcher.languages.graph import Link
 from lurcher.query.plan import split_qualified_name
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import compound
+from lurcher.terms import compound
 from lurcher.types import Degraded
 
 IMPORTED, MENTIONED = "imported", "mentioned"

@@ -6,7 +6,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lurcher.corpora.base import SearchRequest
+from lurcher.corpora import SearchRequest
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from lurcher.corpora.base import Services
+    from lurcher.corpora import Services
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
     from lurcher.indexing.root_index import RootIndex

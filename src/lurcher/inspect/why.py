@@ -12,10 +12,9 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect import Basis, file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.plan import REPORT, Group
-from lurcher.ranking.context import Context, Ranking
+from lurcher.ranking import Context, Ranking
 from lurcher.runtime.terminal import format_count
-from lurcher.sources import secrets
-from lurcher.sources.git import command
+from lurcher.sources import git, secrets
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy, Query, Why
@@ -145,7 +144,7 @@ def _unlisted(root: Path, path: str, in_git: bool) -> str:
     if secrets.secret_path(path):
         return secrets.TOLD
     if in_git:
-        status, said = command.finish(command.start(root, "check-ignore", "-v", "--no-index", "--", path))
+        status, said = git.finish(git.start(root, "check-ignore", "-v", "--no-index", "--", path))
         if status == 0 and said:
             rule = said.decode("utf-8", "replace").split("\t")[0]
             return f"git ignores it ({rule})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from lurcher.lanes.base import Request, count_above_and_equal, order_units
+from lurcher.lanes import Request, count_above_and_equal, order_units
 from lurcher.query.plan import Plan, extract_terms
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property

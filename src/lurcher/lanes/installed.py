@@ -6,7 +6,7 @@ Such a lane gives every unit a score on a scale of its own; rankings use each sc
 from __future__ import annotations
 
 from lurcher.errors import ConfigError, CorruptIndex
-from lurcher.lanes.base import Request, describe_failure, lane_named
+from lurcher.lanes import Request, describe_failure, lane_named
 from lurcher.query.plan import LANES
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
@@ -33,7 +33,7 @@ class Scored:
         self.scores = scores
 
     def why(self, unit: int) -> LaneWhy | None:
-        from lurcher.lanes.base import rank_of_unit
+        from lurcher.lanes import rank_of_unit
 
         rank = rank_of_unit(self._snapshot, self.scores, unit)
         return LaneWhy(rank, float(self.scores[unit])) if rank else None

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from itertools import islice
 
-from lurcher.lanes.base import Request
+from lurcher.lanes import Request
 from lurcher.query.text_pattern import TextPattern
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
 from lurcher.runtime.process import check_cancelled
 from lurcher.storage.segment import HAS_UNINDEXED_WORDS, Segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import compound, words
+from lurcher.terms import compound, words
 from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lurcher.errors import Template
-from lurcher.lanes.base import Request
+from lurcher.lanes import Request
 from lurcher.query.syntax_pattern import (
     SIGILS,
     Flaw,

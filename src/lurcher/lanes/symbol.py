@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lurcher.lanes.base import Request, order_by_path
+from lurcher.lanes import Request, order_by_path
 from lurcher.query.plan import split_qualified_name
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import compound
+from lurcher.terms import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit
 
 if TYPE_CHECKING:

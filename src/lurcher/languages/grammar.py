@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from lurcher.languages import NONE, UNKNOWN, Used, installed, load_capsule, version_key, version_of
 from lurcher.languages.base import Captures, DefinitionRules
 from lurcher.languages.definitions import KernelRules, kernel_rules
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.imports import Windows, find_imports, joint_query, query_of
-from lurcher.languages.installed import NONE, UNKNOWN, Used, installed, load_capsule, version_key, version_of
 from lurcher.languages.queries import compile_patterns
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import dataclass

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lurcher.languages import load_capsule
 from lurcher.languages.base import LONGEST, PACKAGE, Import, ImportRules
 from lurcher.languages.detect import LANGUAGES, load_language
-from lurcher.languages.installed import load_capsule
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 
 from lurcher.errors import FilterError, Template
-from lurcher.sources.git import command
+from lurcher.sources import git
 
 Resolver = Callable[[str], int | None]
 """From the name of a tag or commit to its date in seconds since 1970; None if it does not exist."""
@@ -54,7 +54,7 @@ def commit_date_resolver(top: Path) -> Resolver:
         if not _NAME.fullmatch(name):
             return None
         arguments = ("--no-patch", "--no-show-signature", "--format=%ct", "--end-of-options", f"{name}^{{commit}}", "--")
-        status, output = command.finish(command.start(top, "log", "-1", *arguments))
+        status, output = git.finish(git.start(top, "log", "-1", *arguments))
         found = output.decode("ascii", "replace").strip()
         return int(found) if status == 0 and found.isdigit() else None
 

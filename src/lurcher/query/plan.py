@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern
-from lurcher.terms.split import split, words
+from lurcher.terms import split, words
 from lurcher.terms.vocabulary import STOP_WORDS, abbreviations, stem
 from lurcher.types import Query
 

@@ -1,1 +1,209 @@
-"""Orders units. `default` sums the pieces of `evidence/`, `classic` applies `stages/`; the others serve one mode each."""
+"""Orders units: what a ranking gets (`Context`: snapshot, plan, lane results, settings, allowed files) and returns (`Ranking`).
+
+`default` sums the pieces of `evidence`, `classic` applies its stages; the others serve one mode each.
+"""
+
+from __future__ import annotations
+
+from lurcher.config import Settings
+from lurcher.errors import UsageError
+from lurcher.lanes import LaneResult, lexical
+from lurcher.lanes.lexical import LexicalScores
+from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
+from lurcher.query.plan import Plan
+from lurcher.registry import find
+from lurcher.runtime.kernel import np
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, lru_cache
+from lurcher.storage.snapshot import Snapshot
+from lurcher.terms import split, words
+from lurcher.types import LaneWhy, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+
+RANKINGS = ("default", "classic")
+"""The rankings that error messages offer."""
+
+
+@dataclass(slots=True)
+class Context:
+    snapshot: Snapshot
+    plan: Plan
+    settings: Settings
+    lanes: Mapping[str, LaneResult]
+    """Lane name → its result; a lane that failed or was not run is absent."""
+    allowed: NDArray[np.bool_]
+    """Which files may answer: live and accepted by the filter."""
+    limit: int
+    """The number of hits on a page."""
+    own_words: frozenset[str]
+    """Words of the repository's own name, which do not distinguish its files."""
+    role_factors: dict[int, float] = field(default_factory=dict)
+    """Role of a file → factor on its score, for this query."""
+    nearest: NDArray[np.int64] | None = None
+    """The unit with the largest cosine of each file whose units were compared."""
+    notes: dict[tuple[str, int], str] = field(default_factory=dict)
+    """(evidence, file) → what the evidence found there, for `why`."""
+    alpha: float | None = None
+    """Weight of cosines in linear fusion; None: the setting."""
+    mmr: float | None = None
+    """Lambda of maximal marginal relevance; None: no diversification."""
+
+    @property
+    def lexical(self) -> LexicalScores:
+        """The lexical lane's scores; all zero where it did not run."""
+        found = self.lanes.get("lexical")
+        return found if isinstance(found, LexicalScores) else lexical.make_empty_scores(self.snapshot)
+
+    @property
+    def symbols(self) -> tuple[SymbolMatch, ...]:
+        """Definitions of the names in the query."""
+        found = self.lanes.get("symbol")
+        return found.matches if isinstance(found, SymbolMatches) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnorderedTail:
+    """Units that come after all others: counted now, sorted when a page reaches them."""
+
+    count: int
+    order: Callable[[], tuple[NDArray[np.int64], NDArray[np.float64]]]
+
+
+class Ranking:
+    """Every unit that matched, best first. Reasons are computed only for the units that are shown."""
+
+    def __init__(
+        self,
+        units: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        why: Callable[[int, float], Why],
+        more: UnorderedTail | None = None,
+        prefetch: Callable[[Sequence[int]], None] | None = None,
+    ) -> None:
+        """`why` returns the reasons for a unit and its score; `prefetch` gets the units whose reasons will be needed."""
+        self._units = units
+        self._scores = scores
+        self._why = why
+        self._more = more
+        self._prefetch = prefetch
+
+    def __len__(self) -> int:
+        return len(self._units) + (self._more.count if self._more else 0)
+
+    def _order_until(self, position: int) -> None:
+        if position >= len(self._units) and self._more is not None:
+            units, scores = self._more.order()
+            self._units = np.concatenate((self._units, units))
+            self._scores = np.concatenate((self._scores, scores))
+            self._more = None
+
+    def at(self, position: int) -> tuple[int, float]:
+        """A unit and its score."""
+        self._order_until(position)
+        return int(self._units[position]), float(self._scores[position])
+
+    def unit(self, position: int) -> int:
+        return self.at(position)[0]
+
+    def score(self, position: int) -> float:
+        return self.at(position)[1]
+
+    def why(self, position: int) -> Why:
+        return self._why(*self.at(position))
+
+    def why_of(self, unit: int, score: float) -> Why:
+        """The reasons for a unit that has this score."""
+        return self._why(unit, score)
+
+    def prefetch(self, positions: Sequence[int]) -> None:
+        """Announce the positions whose reasons will be needed, so that lanes can compute them together."""
+        self.prefetch_units([self.unit(position) for position in positions])
+
+    def prefetch_units(self, units: Sequence[int]) -> None:
+        if self._prefetch is not None:
+            self._prefetch(units)
+
+    @property
+    def head(self) -> list[int]:
+        """The units that are sorted already."""
+        found: list[int] = self._units.tolist()
+        return found
+
+    @property
+    def units(self) -> list[int]:
+        """Every unit in order."""
+        self._order_until(len(self))
+        found: list[int] = self._units.tolist()
+        return found
+
+    @property
+    def scores(self) -> list[float]:
+        self._order_until(len(self))
+        found: list[float] = self._scores.tolist()
+        return found
+
+
+_COMMON_FOLDER_SHARE = 0.5
+"""A folder name that more than this share of the files have in their path does not distinguish files."""
+
+
+def find_own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
+    """Words that only name the repository: those of its root folders, and query words that are folders of most files."""
+    many = _COMMON_FOLDER_SHARE * snapshot.file_count
+    everywhere = [group.word for group in plan.groups if snapshot.folder_frequency(group.word) > many]
+    return _split_names(tuple(root_names)).union(everywhere)
+
+
+@lru_cache(maxsize=64)
+def _split_names(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(term for name in names for word in words(name) for term in split(word))
+
+
+def prefetch_whys(context: Context, units: Sequence[int]) -> None:
+    """Let lanes that can explain many units at once do so."""
+    for found in context.lanes.values():
+        prefetch = getattr(found, "prefetch", None)
+        if prefetch is not None:
+            prefetch(units)
+
+
+def weigh_installed_lanes(context: Context) -> list[tuple[str, float, NDArray[np.float64]]]:
+    """Each installed lane that was run: name, weight, and scores, which are 0 for units of files that may not answer."""
+    if not context.settings.search.lanes:
+        return []
+    from lurcher.lanes.installed import Scored, parse_lane_weights
+
+    allowed = context.allowed[context.snapshot.unit_file]
+    return [
+        (name, weight, np.where(allowed, lane.scores, 0.0))
+        for name, weight in parse_lane_weights(context.settings.search.lanes).items()
+        if isinstance(lane := context.lanes.get(name), Scored)
+    ]
+
+
+def collect_lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
+    """Lane name → rank and score of a unit, for the lanes that found it."""
+    whys = {}
+    for name, found in context.lanes.items():
+        why = found.why(unit)
+        if why is not None:
+            whys[name] = why
+    return whys
+
+
+def ranking_named(name: str) -> Callable[[Context], Ranking]:
+    found = find("ranking", name, "rank")
+    if found is None:
+        raise UsageError(f"unknown ranking '{name}'", f"known are: {', '.join(RANKINGS)}")
+    ranking: Callable[[Context], Ranking] = found
+    return ranking
+
+
+def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:
+    """The lanes that a ranking uses for a plan: what its `lanes` function returns, else all that the plan allows."""
+    choose: Callable[[Plan, Settings], tuple[str, ...]] | None = find("ranking", name, "lanes")
+    return plan.lanes if choose is None else choose(plan, settings)

@@ -6,17 +6,17 @@ function `apply_<stage>(context, scores, log)`: it changes unit → score in pla
 
 from __future__ import annotations
 
-from lurcher.lanes.base import order_units
+from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.query.plan import SYMBOL, split_qualified_name
-from lurcher.ranking.context import Context, Ranking, collect_lane_whys, weigh_installed_lanes
+from lurcher.ranking import Context, Ranking, collect_lane_whys, weigh_installed_lanes
+from lurcher.ranking.evidence import explain_noise, noise_factors
 from lurcher.ranking.fusion import fuse_ranks
-from lurcher.ranking.noise import explain_noise, noise_factors
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import compound, folders_of, name_of, name_parts
+from lurcher.terms import compound, folders_of, name_of, name_parts
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

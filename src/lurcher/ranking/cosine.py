@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lurcher.lanes.base import order_units
+from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
-from lurcher.ranking.context import Context, Ranking, collect_lane_whys
+from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.runtime.kernel import np
 from lurcher.types import Why
 

@@ -9,10 +9,12 @@ of the same files come after the first unit of every file.
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.lanes.base import FileScores, best_units_by_file, order_units, top_positions
+from lurcher.lanes import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL, Plan
-from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
+from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
+    explain_noise,
+    noise_factors,
     score_content,
     score_definitions,
     score_dense,
@@ -22,7 +24,6 @@ from lurcher.ranking.evidence import (
     score_stem,
     score_types,
 )  # fmt: skip
-from lurcher.ranking.noise import explain_noise, noise_factors
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.snapshot import Snapshot

@@ -7,7 +7,7 @@ that scores never increase down the list.
 from __future__ import annotations
 
 from lurcher.query.plan import SYMBOL, is_plain_word
-from lurcher.ranking.context import Context, Ranking, UnorderedTail
+from lurcher.ranking import Context, Ranking, UnorderedTail
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from lurcher.lanes.base import order_units
+from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
-from lurcher.ranking.context import Context, Ranking, collect_lane_whys
+from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.ranking.fusion import scale_min_max, select_diverse
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING

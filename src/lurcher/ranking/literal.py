@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from lurcher.lanes.base import order_units
+from lurcher.lanes import order_units
 from lurcher.lanes.literal import MAX_COUNTED, LiteralMatches
 from lurcher.query.text_pattern import TextPattern
-from lurcher.ranking.context import Context, Ranking, collect_lane_whys
-from lurcher.ranking.noise import explain_noise, noise_factors
+from lurcher.ranking import Context, Ranking, collect_lane_whys
+from lurcher.ranking.evidence import explain_noise, noise_factors
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.types import StageWhy, Why

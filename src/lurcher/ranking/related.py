@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from math import sqrt
 
-from lurcher.lanes.base import order_units
+from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.plan import Group, Plan, extract_terms
-from lurcher.ranking.context import Context, Ranking, collect_lane_whys
+from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.runtime.kernel import np
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why

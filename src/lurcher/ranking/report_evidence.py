@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lurcher.lanes.base import order_by_path
+from lurcher.lanes import order_by_path
 from lurcher.lanes.symbol import find_definitions
-from lurcher.ranking.context import Context
+from lurcher.ranking import Context
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
-from lurcher.terms.split import compound, name_of
+from lurcher.terms import compound, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

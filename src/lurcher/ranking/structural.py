@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.lanes.base import order_units
+from lurcher.lanes import order_units
 from lurcher.lanes.structural import StructuralMatches
 from lurcher.query.plan import Plan
-from lurcher.ranking.context import Context, Ranking, collect_lane_whys
-from lurcher.ranking.noise import explain_noise, noise_factors
+from lurcher.ranking import Context, Ranking, collect_lane_whys
+from lurcher.ranking.evidence import explain_noise, noise_factors
 from lurcher.runtime.kernel import np
 from lurcher.types import StageWhy, Why
 

@@ -1,12 +1,14 @@
-"""What the parts of one running process share: its collector, cancellation, caches, and time.
+"""What the parts of one running process share: its collector, cancellation, caches, time, and a few functions for paths.
 
 Cancellation ends work that nobody waits for any more: servers say when, and loops that may run long call `check_cancelled`. It
-belongs to a thread: work that is handed to another thread goes on.
+belongs to a thread: work that is handed to another thread goes on. Paths are strings here: importing `pathlib` takes too long.
 """
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import time
 from _thread import RLock, _local, allocate_lock
 from time import monotonic
@@ -201,3 +203,24 @@ def wait_for_exit(process: Waitable, seconds: float) -> int | None:
                 return None
         pause(moment)
         waited, moment = waited + moment, min(2 * moment, _MAX_POLL_SECONDS)
+
+
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
+
+
+def exists(path: str) -> bool:
+    """Whether a path exists; OSError where that is unknown, as in a folder that may not be entered."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+    except ValueError:
+        return False
+    return True
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or lies below it, by name alone."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")

@@ -21,9 +21,9 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.query.plan import compile_literal_query, extract_terms
 from lurcher.query.text_pattern import TextPattern
+from lurcher.sources import git
 from lurcher.sources.decode import Text
 from lurcher.sources.files import Entry
-from lurcher.sources.git import command
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
@@ -109,7 +109,7 @@ def list_tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
     """
     if not project.root.git:
         return None
-    status, output = command.finish(command.start(project.root.path, "ls-files", "-z", "--cached"), max(0.05, seconds))
+    status, output = git.finish(git.start(project.root.path, "ls-files", "-z", "--cached"), max(0.05, seconds))
     if status != 0:
         return None
     top = str(project.root.path)

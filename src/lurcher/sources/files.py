@@ -1,14 +1,24 @@
-"""What a listing of a tree is made of, and which file names are left out by default."""
+"""What a listing of a tree is made of, which file names are left out by default, and what a listing depends on.
+
+As long as nothing that a listing depends on changes, the same files would be listed again: every folder that a new file could
+appear in, every file that holds rules, everything that git itself reads, and the settings. Comparing these (`TreeSignature`)
+takes a fraction of the time that listing takes, and starts no process.
+"""
 
 from __future__ import annotations
 
 import os
+from _collections_abc import Mapping
 
 from lurcher.runtime.fastjson import blake2b
-from lurcher.runtime.light import NamedTuple, dataclass, field
-from lurcher.sources.git import command
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, dataclass, field, replace
+from lurcher.sources import git
 from lurcher.sources.roots import Root
-from lurcher.sources.signature import TreeSignature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 
 GENERATED_FOLDERS = (
     *("node_modules", "bower_components", "jspm_packages", ".yarn", ".pnpm-store", "Pods", "site-packages"),
@@ -125,5 +135,173 @@ def name_reason(name: str, extension: str) -> str | None:
 def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what a listing depends on besides the tree: settings, environment, and what the user may read."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
-    decisive = repr((root.git, settings, user, command.config_environment()))
+    decisive = repr((root.git, settings, user, git.config_environment()))
     return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()
+
+
+Mark = tuple[int, int, int, int]
+"""Size, modification time, change time and number of an entry of the file system."""
+ABSENT: Mark = (0, 0, 0, 0)
+MARK = Struct("<QqqQ")
+
+_KIND, _FOLDER = 0o170000, 0o040000
+_ROUND = 1 << 63
+
+
+def mark(status: os.stat_result) -> Mark:
+    """What an entry looks like. A time that 64 bits do not hold goes around, which is no worse for telling it from others:
+    anybody can give a file one after the year 2262, and most file systems keep it."""
+    mtime, ctime = status.st_mtime_ns, status.st_ctime_ns
+    if not (-_ROUND <= mtime < _ROUND and -_ROUND <= ctime < _ROUND):
+        mtime, ctime = ((time + _ROUND) % (2 * _ROUND) - _ROUND for time in (mtime, ctime))
+    return status.st_size, mtime, ctime, status.st_ino
+
+
+def mark_of(path: str, *, follow: bool) -> Mark:
+    """What is at a path now; whatever hinders looking there counts as nothing."""
+    try:
+        return mark(os.stat(path, follow_symlinks=follow))
+    except (OSError, ValueError):
+        return ABSENT
+
+
+def paths_in(names: bytes | memoryview, strict: bool) -> tuple[int, bool]:
+    """How many paths there are, with zeros between, and whether one is absolute or has a step up.
+
+    ValueError where they are not text, if they have to be.
+    """
+    kernel = native()
+    if kernel is not None:
+        found: tuple[int, bool] = kernel.paths(names, strict)
+        return found
+    text = bytes(names).decode("utf-8", "strict" if strict else "surrogateescape")
+    paths = text.split("\0") if text else []
+    return len(paths), any(path.startswith("/") or ".." in path.split("/") for path in paths)
+
+
+class Marks(Mapping[str, Mark]):
+    """Marks by path as a manifest holds them; taken apart only for who asks for one."""
+
+    __slots__ = ("_taken", "leads_out", "names", "packed")
+
+    def __init__(self, names: bytes | memoryview, packed: bytes | memoryview) -> None:
+        """Names with zeros between, and as many marks."""
+        self.names, self.packed = names, packed
+        self._taken: dict[str, Mark] | None = None
+        count, self.leads_out = paths_in(names, False)
+        # A single name may be that of the root, which is empty.
+        if len(packed) % MARK.size or len(packed) // MARK.size != (max(count, 1) if packed else 0):
+            raise ValueError("there are not as many marks as names")
+
+    @staticmethod
+    def of(marks: Mapping[str, Mark]) -> Marks:
+        if isinstance(marks, Marks):
+            return marks
+        # What git reads may have any name that the file system takes.
+        names = "\0".join(marks).encode("utf-8", "surrogateescape")
+        return Marks(names, b"".join(MARK.pack(*seen) for seen in marks.values()))
+
+    @property
+    def all(self) -> dict[str, Mark]:
+        if self._taken is None:
+            names = bytes(self.names).decode("utf-8", "surrogateescape").split("\0") if self.packed else []
+            self._taken = dict(zip(names, MARK.iter_unpack(self.packed), strict=True))
+        return self._taken
+
+    def __getitem__(self, path: str) -> Mark:
+        return self.all[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Marks) and (self.names, self.packed) == (other.names, other.packed):
+            return True
+        return isinstance(other, Mapping) and self.all == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSignature:
+    circumstances: str
+    """A digest of the settings, the environment and the user."""
+    folders: Mapping[str, Mark]
+    """The folders that count, relative to the root; each is a real folder and not a link."""
+    files: Mapping[str, Mark] = field(default_factory=dict)
+    """Ignore files, and files that were left out for what they are now, relative to the root; links are not followed."""
+    git: Mapping[str, Mark] = field(default_factory=dict)
+    """What git reads, relative to the root or absolute, there or not; links are followed, as git does."""
+    started_ns: int = 0
+    """Since when all of this is known to be as it is."""
+    settled: bool = False
+    """Whether each change shows: time stamps that were too young for that when the files were listed are not believed."""
+    index: str = ""
+    """Which of what git reads is the index of the outermost repository."""
+    tracked: str = ""
+    """A digest of the names in it, and of what kind each is: git writes it anew for much else."""
+
+    def holds(self, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
+        """Whether everything is as it was; `opened` is a descriptor of the root. Somebody else may look at the `folders`."""
+        if not self.settled or circumstances != self.circumstances:
+            return False
+        return (
+            (not folders or self._same_folders(opened))
+            and all(mark_of(os.path.join(root, path), follow=False) == seen for path, seen in self.files.items())
+            and all(mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items())
+        )
+
+    def reindexed(self, root: str, circumstances: str, began_ns: int) -> TreeSignature | None:
+        """The standing after git has written its index anew with the same files in it; None where that is not all.
+
+        Git does so with every `add` and `commit`, and for what its caches know after a `status`.
+        """
+        if not self.settled or not self.tracked or circumstances != self.circumstances:
+            return None
+        # Looked at before git reads it: what is written meanwhile shows the next time.
+        git = {path: mark_of(os.path.join(root, path), follow=True) for path in self.git}
+        if {path for path, seen in git.items() if seen != self.git[path]} != {self.index}:
+            return None
+        from lurcher.sources.git.refs import tracked_digest
+
+        if tracked_digest(root) != self.tracked:
+            return None
+        return TreeSignature(self.circumstances, self.folders, self.files, git, began_ns, False, self.index, self.tracked)
+
+    def _same_folders(self, opened: int) -> bool:
+        kernel = native()
+        if kernel is not None and os.name == "posix":
+            return not kernel.unlike(self.folders.all if isinstance(self.folders, Marks) else self.folders, 0, opened, 0, True)
+        stat = os.stat
+        try:
+            for path, (_, mtime, ctime, inode) in self.folders.items():
+                status = stat(path or ".", dir_fd=opened, follow_symlinks=False)
+                if mark(status)[1:] != (mtime, ctime, inode) or status.st_mode & _KIND != _FOLDER:
+                    return False
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def marks(self) -> Iterable[Mark]:
+        for part in (self.folders, self.files, self.git):
+            yield from part.values()
+
+    def same_marks(self, other: TreeSignature) -> bool:
+        return (self.circumstances, self.folders, self.files, self.git) == (
+            other.circumstances,
+            other.folders,
+            other.files,
+            other.git,
+        )
+
+    def without(self, folder: str) -> TreeSignature:
+        """Without a folder in which only we write, and what is below it."""
+        below = folder + "/"
+
+        def kept(part: Mapping[str, Mark]) -> dict[str, Mark]:
+            return {path: seen for path, seen in part.items() if path != folder and not path.startswith(below)}
+
+        return replace(self, folders=kept(self.folders), files=kept(self.files))

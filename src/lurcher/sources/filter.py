@@ -15,10 +15,13 @@ from lurcher.sources.files import (
     Entry,
     FilesSettings,
     Listing,
+    Mark,
+    TreeSignature,
+    mark,
+    mark_of,
     name_reason,
 )
 from lurcher.sources.secrets import DOTENV, FOLDERS, REASON, SUSPECT, secret_path
-from lurcher.sources.signature import Mark, TreeSignature, mark, mark_of
 
 VENDORED = "vendored"
 """The one reason against a folder that a `.lurcherignore` can overrule; all others hold for everything below."""

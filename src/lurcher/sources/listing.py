@@ -7,12 +7,11 @@ import stat
 import time
 
 from lurcher.sources import ignore
-from lurcher.sources.files import INTERNAL_FOLDERS, FilesSettings, Listing, circumstances
+from lurcher.sources.files import INTERNAL_FOLDERS, FilesSettings, Listing, Mark, TreeSignature, circumstances, mark_of
 from lurcher.sources.filter import VENDORED, Sieve, is_utf8
 from lurcher.sources.git.refs import find_repository, work_tree_marker
 from lurcher.sources.git.worktree import list_work_tree
 from lurcher.sources.roots import Root
-from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
 _EXCLUDED = ".git/info/exclude"
 

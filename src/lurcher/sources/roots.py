@@ -7,7 +7,7 @@ import stat
 
 from lurcher.errors import PathError
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.sources.git import command as git
+from lurcher.sources import git as git
 
 if TYPE_CHECKING:
     from pathlib import Path

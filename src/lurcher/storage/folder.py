@@ -13,7 +13,7 @@ from lurcher.config import PROJECT_FILE, PYPROJECT
 from lurcher.errors import ConfigError, CorruptIndex, PathError, Template
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, field, pattern
-from lurcher.runtime.paths import exists
+from lurcher.runtime.process import exists
 from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import MAGIC, Container, file_stamp

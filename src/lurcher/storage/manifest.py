@@ -11,11 +11,11 @@ import os
 from _collections_abc import Mapping
 
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
-from lurcher.languages.installed import Used, checked
+from lurcher.languages import Used, checked
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, Struct, cached_property, dataclass, field
-from lurcher.runtime.paths import exists
-from lurcher.sources.signature import Mark, Marks, TreeSignature, paths_in
+from lurcher.runtime.process import exists
+from lurcher.sources.files import Mark, Marks, TreeSignature, paths_in
 from lurcher.storage.container import Container
 from lurcher.storage.segment import FORMAT
 from lurcher.version import VERSION

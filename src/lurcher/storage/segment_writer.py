@@ -25,8 +25,8 @@ from lurcher.storage.segment import (
     Schema,
 )
 from lurcher.storage.vectors import encode_vectors
+from lurcher.terms import compound, name_parts, words
 from lurcher.terms.count import NativeCounter, TermCounter
-from lurcher.terms.split import compound, name_parts, words
 from lurcher.types import HEADING, Definition, ParsedFile, Span
 
 if TYPE_CHECKING:

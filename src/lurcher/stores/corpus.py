@@ -18,7 +18,7 @@ from lurcher.types import Answer, Degraded, Query, SymbolAnswer
 
 if TYPE_CHECKING:
     from lurcher.answer.page import Findings
-    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.corpora import SearchRequest, Services
     from lurcher.types import Filter, Progress
 
     Result = TypeVar("Result")

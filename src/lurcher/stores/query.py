@@ -30,12 +30,12 @@ from lurcher.errors import LurcherError, ServerError
 from lurcher.lanes.dense import find_direction
 from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
 from lurcher.query.plan import REPORT, SYMBOL, Plan, split_qualified_name
-from lurcher.ranking.noise import DATA, SETUP, VENDORED
+from lurcher.ranking.evidence import DATA, SETUP, VENDORED
 from lurcher.sources import roles
 from lurcher.stores.base import Head, Sparse, StoredFile
 from lurcher.stores.records import SPARSE_MASK, hash_term
 from lurcher.stores.snapshot import MergedVocabulary
-from lurcher.terms.split import compound, name_of, words
+from lurcher.terms import compound, name_of, words
 from lurcher.terms.vocabulary import STOP_WORDS
 from lurcher.types import Degraded
 from lurcher.vectors.model import Model

@@ -21,7 +21,7 @@ from lurcher.stores.records import RECORD_FORMAT as RECORDS
 from lurcher.stores.records import AssembledSegment, Record, decode_record
 from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot, StoreChanged
 from lurcher.stores.vocabulary import Page, Vocabulary
-from lurcher.terms.split import compound
+from lurcher.terms import compound
 from lurcher.types import Degraded, Filter, Query
 from lurcher.vectors.model import Model
 

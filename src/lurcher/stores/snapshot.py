@@ -251,7 +251,7 @@ class SharedSnapshot(Snapshot):
         """Units of allowed files that contain a short phrase; only units with all of its words are read."""
         import numpy as np
 
-        from lurcher.terms.split import split, words
+        from lurcher.terms import split, words
 
         units: NDArray[np.int64] | None = None
         spelled = [parts[0] for word in words(pattern.text) if (parts := split(word))]

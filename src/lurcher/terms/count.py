@@ -10,7 +10,7 @@ from array import array
 
 from lurcher.runtime.kernel import hash_seed, native
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
-from lurcher.terms.split import split, words
+from lurcher.terms import split, words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,8 +17,8 @@ from lurcher.runtime.kernel import native
 from lurcher.storage.segment import CARD_FIELD, FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, decode_string
 from lurcher.storage.segment_writer import SegmentData
 from lurcher.storage.vectors import Vectors
+from lurcher.terms import split, words
 from lurcher.terms.count import Postings
-from lurcher.terms.split import split, words
 from lurcher.vectors.quantise import PackedRows, quantise, unit_sums
 from lurcher.vectors.table import DOCUMENT, Table
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.sources.git import command
+from lurcher.sources import git
 from lurcher.sources.git import parse as streams
 from lurcher.sources.git.log import _GLOBAL, _PATCHES, _TREES
 from lurcher.sources.git.parse import Parsed, ParseError, Parser, RecordStream
@@ -39,7 +39,7 @@ def git_output(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         repo.commit("empty"),
         repo.commit("gone", {"a.py": None}),
     ]
-    status, output = command.run_with_input(repo.top, *_GLOBAL, *_TREES, *_PATCHES, data="\n".join(names).encode() + b"\n")
+    status, output = git.run_with_input(repo.top, *_GLOBAL, *_TREES, *_PATCHES, data="\n".join(names).encode() + b"\n")
     assert status == 0
     return output
 
@@ -91,7 +91,7 @@ def test_who_stops_reading_leaves_no_process_behind(tmp_path: Path) -> None:
     for i in range(3):
         repo.commit(f"{i}", {"big.py": "".join(f"{i} {j}\n" for j in range(20_000))})
     started: list[subprocess.Popen[bytes]] = []
-    real = command.start
+    real = git.start
 
     def start(*arguments: str, **options: bool) -> subprocess.Popen[bytes] | None:
         process = real(*arguments, **options)
@@ -100,7 +100,7 @@ def test_who_stops_reading_leaves_no_process_behind(tmp_path: Path) -> None:
         return process
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "start", start)
+        patch.setattr(git, "start", start)
         names = log.list_commits(repo.top, "HEAD", LogSettings())
         assert names is not None
         reading = log.read_commits(repo.top, names, LogSettings())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lurcher.lanes.base import Request
+from lurcher.lanes import Request
 from lurcher.lanes.installed import Scored
 
 MARKS = ("todo", "fixme", "hack", "xxx")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lurcher.answer.page import Findings
-    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.corpora import SearchRequest, Services
     from lurcher.indexing.root_index import RootIndex
 
 _OPTIONS = ("history", "lexical", "classic", "linear", "recency", "outcomes", "reranker", "judge")

@@ -213,10 +213,10 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
 
     def path_in_head(self, path: str) -> str | None:
         """The path in HEAD of a file whose renaming is staged but not committed; None if it was not renamed."""
-        from lurcher.sources.git import command
+        from lurcher.sources import git
 
         arguments = ("diff-index", "--cached", "-M", "-z", "--name-status", "--diff-filter=R", "HEAD")
-        status, output = command.finish(command.start(self.top, *arguments))
+        status, output = git.finish(git.start(self.top, *arguments))
         names = output.decode("utf-8", "surrogateescape").split("\0")[:-1] if status == 0 else []
         renamed = {new: old for _, old, new in zip(names[::3], names[1::3], names[2::3], strict=False)}
         return renamed.get(path)

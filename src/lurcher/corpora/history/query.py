@@ -17,7 +17,7 @@ from lurcher.errors import FilterError, QueryError
 from lurcher.query.plan import Group, TermLookup, expand, extract_terms, requests_change
 from lurcher.query.validate import check_fusion, check_page, clean_text, matches_glob
 from lurcher.rerank.stage import check_reranker_names
-from lurcher.terms.split import split, words
+from lurcher.terms import split, words
 from lurcher.types import SUCCESS, VERDICTS, Filter
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from lurcher.corpora.history.schema import ChangeView
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import LurcherError
 from lurcher.sources.git.commit import utc_date
-from lurcher.terms.split import split, words
+from lurcher.terms import split, words
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:

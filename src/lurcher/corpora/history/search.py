@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answer import budget
+from lurcher.answer import page
 from lurcher.answer import page as cursors
 from lurcher.answer.page import Findings, Lap
 from lurcher.config import Settings
@@ -219,7 +219,7 @@ class CommitHits:
             commit = int(self._ranking.commits[i])
             hunk = self._best_hunk(commit)
             text = "" if self._query.context == "none" else self._text(commit, hunk)
-            measure = budget.estimate_tokens if self._query.budget is None else budget.count_tokens
+            measure = page.estimate_tokens if self._query.budget is None else page.count_tokens
             known = self._shown[i] = hunk, text, measure(text)
         return known
 

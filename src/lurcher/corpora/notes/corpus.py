@@ -18,18 +18,17 @@ from lurcher.corpora.notes.query import NoteQuery, check_note_query, find_phrase
 from lurcher.errors import ModelError
 from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
-from lurcher.lanes import dense
-from lurcher.lanes.base import LaneResult, Request
+from lurcher.lanes import LaneResult, Request, dense
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query import dates
 from lurcher.query.plan import LANGUAGE, Plan, extract_terms
 from lurcher.query.validate import as_tuple, filter_files, make_filter
-from lurcher.ranking.context import Context, Ranking
+from lurcher.ranking import Context, Ranking
 from lurcher.rerank.base import Candidate
 from lurcher.runtime.light import replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import UNSPACED_RUN
+from lurcher.terms import UNSPACED_RUN
 from lurcher.types import HEADING, HEADING_PATH, Answer, Definition, Degraded, Filter, Hit, Progress, Query, Why
 from lurcher.vectors.model import Model
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.corpora import SearchRequest, Services
 
 
 SOURCE = "notes"

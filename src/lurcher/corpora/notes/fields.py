@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lurcher.lanes.base import rank_of_unit
+from lurcher.lanes import rank_of_unit
 from lurcher.lanes.lexical import (
     FieldSum,
     WordScores,

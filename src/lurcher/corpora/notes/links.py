@@ -6,11 +6,11 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from lurcher.corpora.base import has_code, notes_in
+from lurcher.corpora import has_code, notes_in
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import name_of, split, words
+from lurcher.terms import name_of, split, words
 from lurcher.terms.vocabulary import stem
 from lurcher.types import HEADING, Definition, Import
 

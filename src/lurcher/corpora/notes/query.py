@@ -18,7 +18,7 @@ from lurcher.lanes.lexical import WordScores
 from lurcher.query.plan import Group, expand, extract_terms
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import UNSPACED_RUN, is_unspaced, split, words
+from lurcher.terms import UNSPACED_RUN, is_unspaced, split, words
 from lurcher.types import Filter
 
 if TYPE_CHECKING:

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 from lurcher.corpora.notes.fields import FieldScores, find_units, score_small_words
 from lurcher.corpora.notes.links import Vault
 from lurcher.corpora.notes.query import Pair, find_pairs, match_pairs
-from lurcher.lanes.base import order_units, top_files
+from lurcher.lanes import order_units, top_files
 from lurcher.lanes.dense import DenseCosines
-from lurcher.ranking import linear
-from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys
+from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, linear
 from lurcher.ranking.default import find_best_by_file
 from lurcher.ranking.fusion import fuse_ranks
 from lurcher.storage.snapshot import Snapshot
-from lurcher.terms.split import split
-from lurcher.terms.split import words as words_of
+from lurcher.terms import split
+from lurcher.terms import words as words_of
 from lurcher.terms.vocabulary import STOP_WORDS, stem
 from lurcher.types import StageWhy, Why
 

@@ -20,13 +20,13 @@ from lurcher.indexing.watcher import INSTALL, SYSCTL
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_check, run_hint
 from lurcher.inspect.doctor.index_files import check_folder, check_history, check_index, check_libraries
 from lurcher.inspect.doctor.services import Check, Health, stack
+from lurcher.languages import load_capsule
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import describe_grammars
-from lurcher.languages.installed import load_capsule
 from lurcher.runtime.kernel import VERSION as KERNEL_VERSION
 from lurcher.runtime.kernel import describe_kernel, native
 from lurcher.runtime.terminal import format_count
-from lurcher.sources.git import command
+from lurcher.sources import git
 from lurcher.storage import manifest as manifests
 from lurcher.types import Progress
 from lurcher.vectors.model import BUILTIN
@@ -169,8 +169,8 @@ def run_git(folder: Path, *arguments: str) -> tuple[int, str, str]:
     """Exit status, output and errors of git, run in the same way as for a listing."""
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=folder, env=command.environment(), stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=command.SECONDS, check=False,
+            ["git", *arguments], cwd=folder, env=git.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=git.SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return 128, "", str(error)

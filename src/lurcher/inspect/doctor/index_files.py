@@ -23,7 +23,7 @@ from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_not
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
-from lurcher.languages.installed import outdated
+from lurcher.languages import outdated
 from lurcher.runtime.terminal import format_count
 from lurcher.storage import disk
 from lurcher.storage import manifest as manifests

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lurcher.config.schema import BlameSettings
-from lurcher.sources.git import command
+from lurcher.sources import git
 
 SECONDS = 60.0
 """How long git may take for one command; hand-set."""
@@ -68,7 +68,7 @@ def blame(
     arguments = ["--porcelain", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file=", "-w", "-M"]
     arguments += [f"--ignore-rev={sha}" for sha in ignored_revisions(top, settings, revision)]
     arguments += ["-L", f"{first},{last}", *([revision] if revision else []), "--", path]
-    status, output = command.finish(command.start(top, *overrides, "blame", *arguments), SECONDS)
+    status, output = git.finish(git.start(top, *overrides, "blame", *arguments), SECONDS)
     return parse_blame(output) if status == 0 else None
 
 
@@ -83,13 +83,13 @@ def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) 
         except (OSError, ValueError):
             return []
     else:
-        status, data = command.finish(command.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), SECONDS)
+        status, data = git.finish(git.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), SECONDS)
         data = data[:1_000_000] if status == 0 else b""
     named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MAX_IGNORED]
     if not named:
         return []
     data = b"\n".join(named) + b"\n"
-    status, output = command.run_with_input(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", data=data)
+    status, output = git.run_with_input(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", data=data)
     rows = (line.split(b" ") for line in output.splitlines()) if status == 0 else ()
     return [row[1].decode("ascii") for row in rows if len(row) == 2 and row[0] == b"commit"]
 
@@ -97,7 +97,7 @@ def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) 
 def _disable_filters(top: Path) -> list[str] | None:
     """Options that keep git from running a filter; None if a filter has a name that cannot be overridden."""
     names = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
-    status, output = command.finish(command.start(top, *names))
+    status, output = git.finish(git.start(top, *names))
     if status not in (0, 1):
         return None
     arguments: list[str] = []

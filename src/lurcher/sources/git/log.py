@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lurcher.sources.git import command
+from lurcher.sources import git
 from lurcher.sources.git.blame import unquote_path
 from lurcher.sources.git.commit import Commit, Hunk, decode_text, split_message
 from lurcher.sources.git.parse import FORMAT, Parsed, ParseError, Parser, ReadAhead, RecordStream
@@ -95,7 +95,7 @@ def _walk_options(settings: LogSettings) -> tuple[str, ...]:
 
 
 def _run_git(top: Path, *arguments: str) -> tuple[int, bytes]:
-    return command.finish(command.start(top, *_GLOBAL, *arguments), _LIST_SECONDS)
+    return git.finish(git.start(top, *_GLOBAL, *arguments), _LIST_SECONDS)
 
 
 def read_commits(
@@ -184,7 +184,7 @@ class _CommitReader:
         """Those of the named objects that exist; the null name, which stands for no object, counts as existing."""
         null = {name for name in names if not name.strip("0")}
         data = "\n".join(sorted(names - null)).encode() + b"\n"
-        process = command.start(
+        process = git.start(
             self._top, *_GLOBAL, "rev-list", "--objects", "--no-walk", "--no-object-names", "--ignore-missing",
             "--missing=allow-any", "--stdin", with_input=True,
         )  # fmt: skip
@@ -198,7 +198,7 @@ class _CommitReader:
 
     def _run(self, shas: Sequence[str], patches: bool, *arguments: str) -> Iterator[Parsed]:
         """Commits in the order of `shas`, up to the first that git cannot read."""
-        process = command.start(self._top, *_GLOBAL, *arguments, with_input=True) if shas else None
+        process = git.start(self._top, *_GLOBAL, *arguments, with_input=True) if shas else None
         if process is None:
             return
         assert process.stdin is not None and process.stdout is not None
@@ -263,8 +263,8 @@ def read_messages(
     order = "--date-order" if most is None else f"--max-count={most}"
     arguments = (order, "--no-show-signature", "--no-notes", "--encoding=UTF-8", "-z", "--no-patch")
     fields = "--format=%H%x1f%P%x1f%an%x1f%at%x1f%B"
-    process = command.start(top, "--no-replace-objects", "log", *arguments, fields, "--end-of-options", tip, "--")
-    status, output = command.finish(process, seconds)
+    process = git.start(top, "--no-replace-objects", "log", *arguments, fields, "--end-of-options", tip, "--")
+    status, output = git.finish(process, seconds)
     if status != 0:
         return None
     found = []
@@ -310,10 +310,10 @@ def read_patches(
     Hunks that look like secrets are left out unless `secrets` is set.
     """
     settled = ("--literal-pathspecs", "-c", "diff.suppressBlankEmpty=false")
-    process = command.start(top, *settled, "log", *_PATCH_OPTIONS, "--", *paths, with_input=True)
+    process = git.start(top, *settled, "log", *_PATCH_OPTIONS, "--", *paths, with_input=True)
     if process is None:
         return {}
-    output = command.communicate(process, "".join(f"{sha}\n" for sha in shas).encode("ascii"), seconds)
+    output = git.communicate(process, "".join(f"{sha}\n" for sha in shas).encode("ascii"), seconds)
     found = {}
     for record in output.split(b"\x1e")[1:]:
         head, _, patch = record.partition(b"\x1d")

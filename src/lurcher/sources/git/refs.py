@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from lurcher.sources import git
 from lurcher.sources.decode import read_regular
-from lurcher.sources.git import command
 
 _MAX_FILE = 10_000
 """Bytes read of `.git`, HEAD and other small files."""
@@ -73,7 +73,7 @@ def listing_inputs(top: str, found: Repository, configuration: bytes) -> list[st
 
     `configuration` is the output of `git config --list --show-origin -z`.
     """
-    paths = [work_tree_marker(top), f"{found.own}/commondir", *command.config_paths()]
+    paths = [work_tree_marker(top), f"{found.own}/commondir", *git.config_paths()]
     paths += [f"{found.own}/{name}" for name in ("HEAD", "index", "config.worktree")]
     paths += [f"{found.common}/{name}" for name in ("config", "info/exclude")]
     fields = os.fsdecode(configuration).split("\0")
@@ -168,7 +168,7 @@ def _read_packed_ref(found: Repository, name: str) -> str | None:
 
 def tracked_digest(top: str) -> str:
     """A digest of the files in the git index of a work tree; empty if git fails."""
-    status, output = command.finish(command.start(top, *LIST_INDEX))
+    status, output = git.finish(git.start(top, *LIST_INDEX))
     return "" if status else split_index(output)[1]
 
 
@@ -183,5 +183,5 @@ def split_index(output: bytes) -> tuple[bytes, str]:
 def resolve_commit(top: Path, name: str) -> str | None:
     """The hash of the commit that a name stands for; None if there is none."""
     asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    status, output = command.finish(command.start(top, "--no-replace-objects", *asked), _RESOLVE_SECONDS)
+    status, output = git.finish(git.start(top, "--no-replace-objects", *asked), _RESOLVE_SECONDS)
     return output.decode("ascii", "replace").strip() or None if status == 0 else None

@@ -7,12 +7,10 @@ import subprocess
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from lurcher.sources import ignore
-from lurcher.sources.files import FilesSettings, Listing
+from lurcher.sources import git, ignore
+from lurcher.sources.files import FilesSettings, Listing, Mark, TreeSignature, mark_of
 from lurcher.sources.filter import Sieve, is_utf8
-from lurcher.sources.git import command
 from lurcher.sources.git.refs import LIST_INDEX, Repository, find_repository, listing_inputs, split_index, work_tree_marker
-from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
 LURCHER_IGNORE, GIT_IGNORE = ".lurcherignore", ".gitignore"
 MAX_DEPTH = 16
@@ -45,9 +43,9 @@ class _GitProcesses:
         self.depth = depth
         # Recorded before git reads them: a file that is removed in between would go unnoticed otherwise.
         self.before = {path: mark_of(path, follow=True) for path in listing_inputs(self.top, found, b"")} if found else {}
-        self.tracked = command.start(self.top, *LIST_INDEX)
-        self.listed = command.start(self.top, "ls-files", "-z", "-co", "--exclude-standard")
-        self.configuration = command.start(self.top, "config", "--list", "--show-origin", "-z")
+        self.tracked = git.start(self.top, *LIST_INDEX)
+        self.listed = git.start(self.top, "ls-files", "-z", "-co", "--exclude-standard")
+        self.configuration = git.start(self.top, "config", "--list", "--show-origin", "-z")
 
     def names(self, output: bytes) -> tuple[list[str], int]:
         """The paths in an output, and how many were left out because they are not UTF-8."""
@@ -64,7 +62,7 @@ class _GitProcesses:
         processes: tuple[subprocess.Popen[bytes] | None, ...] = (self.tracked, self.listed, self.configuration)
         for process in processes:
             if process is not None and process.returncode is None:
-                command.stop(process)
+                git.stop(process)
 
 
 class _WorkTree:
@@ -111,7 +109,7 @@ class _WorkTree:
 
     def _top(self, top: _GitProcesses) -> list[tuple[str, bool]] | None:
         """Add the files of the work tree itself; returns the nested repositories as (path, tracked), None if git fails."""
-        status, output = command.finish(top.tracked)
+        status, output = git.finish(top.tracked)
         if status:
             return None
         output, self.tracked = split_index(output)
@@ -121,7 +119,7 @@ class _WorkTree:
         self.sieve.rules = rules
         self.sieve.take(tracked, tracked=True)
         self._scan()
-        status, output = command.finish(top.listed)
+        status, output = git.finish(top.listed)
         if status:
             return None
         paths, bad_names = top.names(output)
@@ -146,7 +144,7 @@ class _WorkTree:
         sieve.take(path for path in others if path not in self.seen)
         if any(patterns.reincludes for patterns in sieve.rules.values()):
             self.reliable = False  # ignored files may be in very many folders, which are not watched
-            status, output = command.finish(command.start(tree.top, "ls-files", "-z", "-o", "-i", "--exclude-standard"))
+            status, output = git.finish(git.start(tree.top, "ls-files", "-z", "-o", "-i", "--exclude-standard"))
             if status:
                 return None
             sieve.take(
@@ -238,7 +236,7 @@ class _WorkTree:
         """The output of git for a nested repository; None if it fails."""
         if self.stuck:
             return None
-        status, output = command.finish(process)
+        status, output = git.finish(process)
         self.stuck = process is None or process.returncode < 0
         return None if status else output
 
@@ -270,7 +268,7 @@ class _WorkTree:
 
     def _finish(self, tree: _GitProcesses, nested: Iterable[tuple[str, bool]]) -> None:
         """Record the files that git read, and find folders without listed files, as files may appear there."""
-        status, output = command.finish(tree.configuration)
+        status, output = git.finish(tree.configuration)
         self.reliable = self.reliable and not status and tree.found is not None
         if not self.reliable or tree.found is None:
             return
@@ -331,7 +329,7 @@ class _WorkTree:
         # The "./" keeps git from reading a name such as ":(top)" as pathspec magic.
         skip = len(tree.prefix)
         data = "".join(f"./{path[skip:]}\0" for path in folders).encode()
-        status, output = command.run_with_input(tree.top, "check-ignore", "-z", "--stdin", data=data)
+        status, output = git.run_with_input(tree.top, "check-ignore", "-z", "--stdin", data=data)
         if status not in (0, 1):
             return None
         return [tree.prefix + name[2:] for name in output.decode("utf-8", "surrogateescape").split("\0")[:-1]]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import UsageError
 from lurcher.runtime.terminal import format_count, printable
-from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
+from lurcher.surfaces.cli.printer import Locate, Painter, from_here, print_notes, use_colour
 
 if TYPE_CHECKING:
     from lurcher.inspect.brief import BriefAnswer
@@ -271,7 +270,7 @@ def print_explain(answer: ExplainAnswer, locate: Locate) -> None:
 
 
 def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]:
-    from lurcher.surfaces.cli.print_commit import MAX_BODY_LINES, SHORT, outcome_lines
+    from lurcher.surfaces.cli.printer import MAX_BODY_LINES, SHORT, outcome_lines
 
     lines = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in entry.lines)
     where = f"{painter.path(shown)}:{lines}"

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lurcher.runtime.terminal import format_count, printable
-from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.printer import use_colour
+from lurcher.surfaces.cli.printer import Painter, use_colour
 
 if TYPE_CHECKING:
     from lurcher.inspect.doctor.checks import Finding

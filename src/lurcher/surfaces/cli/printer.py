@@ -1,24 +1,113 @@
 """Prints answers as text: plain when piped, with colour, marks and a score bar on a terminal; or in Vim's grep format.
 
-Part of a search on the command line: piped text must not load `re` or `pathlib`, which take longer than the printing.
+Part of a search on the command line: piped text must not load `re` or `pathlib`, which take longer than the printing. A few
+regular expressions colour the syntax of every language; a real lexer would cost more time than the search.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from itertools import zip_longest
 
 from lurcher.config import wants_colour
-from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.runtime.terminal import format_count, printable
-from lurcher.surfaces.cli.highlight import Painter
-from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
+from lurcher.terms import split
+from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit, SymbolAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    import re
+    from collections.abc import Callable, Iterable, Sequence, Set
     from pathlib import Path
     from typing import Any, TypeAlias
+
+    from lurcher.corpora.history.outcomes.verdicts import Outcome
+
+
+_TOKEN = pattern(
+    r"(?P<comment>(?://|#(?!\[|include|define|if|endif|else)|--(?=\s)).*$|/\*.*?(?:\*/|$))"
+    r"|(?P<string>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`)"
+    r"|(?P<word>[^\W\d]\w*)"
+    r"|(?P<number>\b\d[\w.]*)"
+)
+_KEYWORDS = frozenset(
+    """
+    abstract and as async await begin bool break case catch class const continue def default defer defmodule defp do
+    elif else end enum except export extends extern false final finally fn for from func function go if impl
+    implements import in instance int interface internal is let local match mod module mut namespace new nil none
+    not null object of or override package private protected protocol pub public raise record return self sealed
+    static string struct super switch template then this throw throws trait true try type typedef union unless
+    unsafe use using val var virtual void when where while with yield None True False
+    """.split()
+)
+_STYLES = {"comment": "2;3", "string": "32", "number": "36", "keyword": "35"}
+
+
+class Painter:
+    """Wraps text in terminal codes, or leaves it alone when `on` is false."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def _wrap(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text
+
+    def path(self, text: str) -> str:
+        return self._wrap(printable(text), "1;34")
+
+    def symbol(self, text: str) -> str:
+        return self._wrap(printable(text), "1")
+
+    def dim(self, text: str) -> str:
+        return self._wrap(text, "2")
+
+    def state(self, text: str, kind: str) -> str:
+        """Coloured by kind: ok, note or problem."""
+        return self._wrap(text, {"ok": "32", "note": "33", "problem": "1;31"}[kind])
+
+    def code(self, line: str, terms: Set[str], spans: Sequence[tuple[int, int]] = ()) -> str:
+        """One line of source with matched terms marked, and `spans` (of characters, in order) marked as a whole."""
+        line = printable(line)
+        if not self.on:
+            return line
+        out, last = [], 0
+        for start, end in spans:
+            if start >= last:  # a span inside another is marked already
+                out += [self._plain(line[last:start], terms), self._wrap(line[start:end], "1;33")]
+                last = end
+        return "".join((*out, self._plain(line[last:], terms)))
+
+    def _plain(self, line: str, terms: Set[str]) -> str:
+        out, position = [], 0
+        for match in _TOKEN.finditer(line):
+            out.append(line[position : match.start()])
+            out.append(self._token(match, terms))
+            position = match.end()
+        return "".join((*out, line[position:]))
+
+    def _token(self, match: re.Match[str], terms: Set[str]) -> str:
+        kind, text = match.lastgroup or "", match[0]
+        if kind == "word":
+            if terms & set(split(text)):
+                return self._wrap(text, "1;33")
+            return self._wrap(text, _STYLES["keyword"]) if text in _KEYWORDS else text
+        if kind in ("comment", "string"):
+            import re
+
+            style = _STYLES[kind]
+            # A match inside a comment keeps the comment's colour around it.
+            return self._wrap(
+                re.sub(
+                    r"\w+",
+                    lambda word: f"\x1b[0;1;33m{word[0]}\x1b[0;{style}m" if terms & set(split(word[0])) else word[0],
+                    text,
+                ),
+                style,
+            )
+        return self._wrap(text, _STYLES["number"])
+
 
 _BAR = 10
 _TERMINAL_LINES = 12
@@ -67,8 +156,6 @@ def print_answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool
 
 def _hit_lines(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
     if hit.source == "history":
-        from lurcher.surfaces.cli.print_commit import commit_lines
-
         return commit_lines(hit, painter)
     if hit.library is not None:  # its version matters, not where it is installed
         return _place_lines(hit, painter, hit.path)
@@ -121,7 +208,7 @@ def _place_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
         if painter.on and len(lines) > _TERMINAL_LINES:
-            from lurcher.answer.excerpts import MAX_LINES_BELOW, cut_around_match, cut_densest
+            from lurcher.answer.hits import MAX_LINES_BELOW, cut_around_match, cut_densest
 
             text = hit.text.replace("\r\n", "\n")
             if hit.matches:
@@ -174,7 +261,7 @@ def _matched_columns(hit: Hit, line: int, length: int) -> tuple[tuple[int, int],
 
 def _matched_terms(hit: Hit) -> set[str]:
     """The terms of a hit's text that matched: the query's words, and other forms of them that share a stem."""
-    from lurcher.terms.split import split, words
+    from lurcher.terms import split, words
     from lurcher.terms.vocabulary import stem
 
     asked = {term for lane in hit.why.lanes.values() for term in lane.terms}
@@ -262,3 +349,58 @@ def _vimgrep_places(hit: Hit) -> Iterator[tuple[int, int, str]]:
     number = hit.best_line - hit.start_line
     row = rows[number] if number < len(rows) else ""
     yield hit.best_line, len(row) - len(row.lstrip()) + 1, row
+
+
+SHORT = 10
+"""Letters of a commit's name that are shown."""
+MAX_BODY_LINES = 6
+
+
+def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
+    """A commit with its message, the change that matches best, and its outcome."""
+    from lurcher.corpora.history.outcomes.verdicts import Evidence, Outcome
+
+    commit = hit.commit or {}
+    head = f"{painter.symbol(commit['sha'][:SHORT])}  {commit['date'][:10]}  {printable(commit['author'])}"
+    yield f"{head}  {painter.dim(f'{hit.score:.3f}')}"
+    judged = commit["outcome"]
+    said = Outcome(judged["verdict"], judged["confidence"], tuple(Evidence(**entry) for entry in judged["evidence"]))
+    yield from (f"    {line}" for line in outcome_lines(said, painter))
+    if not hit.text:
+        yield f"    {printable(commit['subject'])}"
+        return
+    message, _, change = hit.text.rstrip("\n").partition(f"\n\n{hit.path} @@ ")
+    first, *rest = message.split("\n")
+    yield f"    {painter.state(printable(first), 'ok') if painter.on else printable(first)}"
+    shown = rest[:MAX_BODY_LINES] if painter.on else rest
+    yield from (painter.dim(f"    {printable(line)}") for line in shown if line.strip())
+    if not change:
+        return
+    place, *lines = change.split("\n")
+    more = f" and {commit['file_count'] - 1} more files" if commit["file_count"] > 1 else ""
+    yield f"    {painter.path(hit.path)}{painter.dim(f' @@ {printable(place)}{more}')}"
+    for line in lines:
+        if line[:1] in "+-":
+            yield f"    {painter.state(line[:1], 'problem' if line[:1] == '-' else 'ok')} {painter.code(line[1:], set())}"
+        else:
+            yield painter.dim(f"    {printable(line)}")
+
+
+def outcome_lines(found: Outcome, painter: Painter) -> list[str]:
+    """The outcome of a commit that was not simply kept: what was done to it, by whom, when and why."""
+    from datetime import datetime, timezone
+
+    from lurcher.corpora.history.outcomes.verdicts import FIXED, PARTLY_REVERTED
+
+    if found.verdict == SUCCESS:
+        return []
+    telling = {REVERTED: (REVERTED,), HOTFIXED: (FIXED, PARTLY_REVERTED)}[found.verdict]
+    out = []
+    for entry in found.evidence:
+        if entry.kind in telling:
+            day = datetime.fromtimestamp(max(0, entry.date), timezone.utc).strftime("%Y-%m-%d")
+            why = f": {printable(entry.note)}" if entry.note else ""
+            said = {REVERTED: "reverted", FIXED: "fixed", PARTLY_REVERTED: "reverted in part"}[entry.kind]
+            state = painter.state(said, "problem" if entry.kind == REVERTED else "note")
+            out.append(f"{state} by {entry.sha[:SHORT]}, {day}, {printable(entry.author)}{why}")
+    return out

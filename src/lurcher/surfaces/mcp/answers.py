@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answer import budget as tokens
+from lurcher.answer import page as tokens
 from lurcher.runtime.terminal import format_count
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.mcp.requests import WORDING
