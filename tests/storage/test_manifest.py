@@ -78,7 +78,9 @@ def test_another_configuration_is_named(tmp_path: Path) -> None:
     [
         ({**PRINT, "version": "0.0.1"}, "version 0.0.1 (now "),
         ({**PRINT, "format": 1, "version": "0.0.1"}, "format 1 (now "),
-        ({}, "chunk_chars None (now 1500)"),
+        ({key: value for key, value in PRINT.items() if key != "chunk_chars"}, "chunk_chars None (now 1500)"),
+        ({}, "another format"),
+        ({"history": 4, "version": PRINT["version"]}, "another format"),  # of history, before it had the format of all
     ],
 )
 def test_each_difference_is_named(tmp_path: Path, found: dict[str, Any], difference: str) -> None:

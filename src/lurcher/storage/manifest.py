@@ -427,7 +427,7 @@ def _is_segment_name(name: object) -> bool:
 
 
 def describe_difference(found: Any, expected: Mapping[str, Any]) -> str:
-    if not isinstance(found, Mapping):
+    if not isinstance(found, Mapping) or "format" not in found:
         return "another format"
     keys: Iterable[str] = sorted(key for key in {*found, *expected} - {"model"} if found.get(key) != expected.get(key))
     return ", ".join(
