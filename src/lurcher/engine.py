@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from lurcher.corpora.history.corpus import HistoryCorpus
     from lurcher.corpora.libraries import LibrariesCorpus
     from lurcher.corpora.notes.corpus import NotesCorpus
+    from lurcher.indexing import View
     from lurcher.indexing.freshness import TreeState
-    from lurcher.indexing.generation import View
     from lurcher.indexing.watcher import Notice, Update, WatchIntervals
     from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.context import ContextAnswer

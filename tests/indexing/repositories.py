@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 from lurcher.engine import Engine
-from lurcher.indexing import freshness
-from lurcher.indexing.generation import View
+from lurcher.indexing import View, freshness
 from lurcher.indexing.root_index import RootIndex
 from lurcher.sources.decode import read_text
 from lurcher.storage.manifest import Manifest

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from lurcher.errors import CorruptIndex
-from lurcher.indexing import build, freshness, writer
+from lurcher.indexing import View, build, freshness, writer
 from lurcher.indexing import root_index as projects
 from lurcher.indexing.freshness import check_tree
-from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.sources import files as sources
 from lurcher.sources.decode import read_text

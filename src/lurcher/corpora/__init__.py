@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings, PageRequest
     from lurcher.config import Settings
-    from lurcher.indexing.generation import View
+    from lurcher.indexing import View
     from lurcher.indexing.workspace import Workspace
     from lurcher.runtime.process import Cache, Stopwatch
     from lurcher.storage.snapshot import Snapshot

@@ -6,7 +6,7 @@ from lurcher.answer import page as cursors
 from lurcher.answer.hits import Focus, HitList, locate_hits
 from lurcher.answer.page import Findings, add_notes
 from lurcher.errors import ModelError, Template
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import LaneResult, Request, run_lanes, symbol
 from lurcher.query.plan import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from lurcher.config import Settings
     from lurcher.corpora import Corpus, SearchRequest, Services
+    from lurcher.indexing import View
     from lurcher.indexing.freshness import BackgroundCheck
-    from lurcher.indexing.generation import View
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Filter, IndexState, Progress
     from lurcher.vectors.model import Model

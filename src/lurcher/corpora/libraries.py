@@ -16,8 +16,8 @@ from typing import Any
 from lurcher.answer.page import add_notes
 from lurcher.corpora.code import CodeCorpus, code_query
 from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, Template, UsageError
+from lurcher.indexing import View
 from lurcher.indexing.freshness import UNCHECKED
-from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import as_tuple

@@ -16,6 +16,7 @@ from lurcher.errors import (
     RootGone,
     Template,
 )
+from lurcher.indexing import CurrentGeneration, StoredIndex, View, expire_outdated
 from lurcher.indexing.freshness import (
     UNCHECKED,
     BackgroundCheck,
@@ -27,7 +28,6 @@ from lurcher.indexing.freshness import (
     count_stale,
     settle_signature,
 )
-from lurcher.indexing.generation import CurrentGeneration, StoredIndex, View, expire_outdated
 from lurcher.runtime.light import TYPE_CHECKING, replace, suppress
 from lurcher.runtime.process import exists, is_inside
 from lurcher.sources.files import FilesSettings, Listing, circumstances

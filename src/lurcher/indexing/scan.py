@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Protocol
 
+from lurcher.indexing import View
 from lurcher.indexing.coverage import unreadable_notes
-from lurcher.indexing.generation import View
 from lurcher.runtime.process import check_cancelled
 from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import MOST_EXAMPLES

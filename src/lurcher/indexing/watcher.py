@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, LurcherError, OutdatedIndex, PathError
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.sources.files import GENERATED_FOLDERS, INTERNAL_FOLDERS
 from lurcher.storage.container import Container

@@ -11,7 +11,7 @@ import posixpath
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
 from lurcher.sources.roots import Root, find_root

@@ -17,7 +17,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition, Degraded, IndexState
 
 if TYPE_CHECKING:
-    from lurcher.indexing.generation import View
+    from lurcher.indexing import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect import Basis, file_at, unit_at
 from lurcher.lanes.dense import DenseCosines

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import LurcherError
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.query.plan import compile_literal_query, extract_terms

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from lurcher.errors import IndexLocked, StoreError, Template
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.storage.manifest import NO_SEGMENT, Manifest
 from lurcher.storage.snapshot import Snapshot

@@ -13,7 +13,7 @@ from lurcher.corpora.history.outcomes.verdicts import rules_text
 from lurcher.corpora.history.schema import COMMITS, HISTORY_FORMAT, HistoryManifest, make_fingerprint
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, PathError, Template
-from lurcher.indexing.generation import CurrentGeneration, StoredIndex
+from lurcher.indexing import CurrentGeneration, StoredIndex
 from lurcher.runtime.light import cached_property
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.git.log import LogSettings

@@ -16,7 +16,7 @@ from lurcher.corpora.notes import fields, ranking
 from lurcher.corpora.notes.links import Vault, get_stem, open_vault
 from lurcher.corpora.notes.query import NoteQuery, check_note_query, find_phrases, fold_text, make_groups
 from lurcher.errors import ModelError
-from lurcher.indexing.generation import View
+from lurcher.indexing import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import LaneResult, Request, dense
 from lurcher.lanes.dense import DenseCosines
