@@ -35,7 +35,7 @@ ASKED: list[dict[str, float]] = [
 ]  # fmt: skip
 ALL = """
 from tests.vectors.test_query import ASKED, TABLES
-from lurcher.vectors.model import embed_terms
+from lurcher.vectors.query import embed_terms
 from lurcher.runtime.kernel import native
 print(native() is not None)
 for make in TABLES.values():
