@@ -1,4 +1,4 @@
-/* Terms and postings of several segments made into those of one, as storage/merge_postings.py has it. */
+/* Terms and postings of several segments made into those of one, as storage/postings.py has it. */
 
 #include "support/kernel.h"
 #include "support/wide.h"

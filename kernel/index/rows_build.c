@@ -1,4 +1,4 @@
-/* What a segment holds of the chunks and definitions of its files, gathered file by file, as storage/row_builder.py has it: rows of
+/* What a segment holds of the chunks and definitions of its files, gathered file by file, as storage/segment_writer.py has it: rows of
    tables, the strings they lead to, and what is counted of them. */
 
 #include "index/rows_build.h"

@@ -1,4 +1,4 @@
-/* One file's chunks, definitions and comments on their way into the tables of a segment, as storage/row_builder.py has it. */
+/* One file's chunks, definitions and comments on their way into the tables of a segment, as storage/segment_writer.py has it. */
 
 #ifndef LURCHER_SHELF_H
 #define LURCHER_SHELF_H

@@ -1,5 +1,5 @@
-/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence/dense.py, storage/numbering.py,
-   storage/snapshot.py, storage/container.py and answer/excerpts.py have it. */
+/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence.py, lanes/__init__.py,
+   storage/snapshot.py, storage/container.py and answer/hits.py have it. */
 
 #include "query/array.h"
 #include "support/wide.h"

@@ -1,4 +1,4 @@
-/* What rankings ask of all units at once, as ranking/evidence/content.py and storage/numbering.py have it. */
+/* What rankings ask of all units at once, as ranking/evidence.py and lanes/__init__.py have it. */
 
 #include "query/array.h"
 #include "support/parallel.h"
