@@ -2,7 +2,8 @@
 
 A text is cut into pieces (a word with the sign before it, up to three digits, a run of signs, white space). A piece that is a
 token counts as one. Of others, the two neighbouring parts are joined, again and again, that make the token of the lowest rank,
-the first of several; the parts that are left when no two make a token are counted. kernel/query/tokens.c does the same, and faster.
+the first of several; the parts that are left when no two make a token are counted. The kernel does the
+same, faster (kernel/query/tokens.c).
 
 The file, which tools/build_token_table.py builds out of the public ranks:
 
