@@ -160,11 +160,11 @@ def test_only_surfaces_know_the_command_line_and_the_network() -> None:
 
 def test_only_the_configuration_reads_toml() -> None:
     manifests = {"languages/resolution.py"}  # reads those of other projects, which are data to it
-    assert importers("tomllib", "tomli") == {"config/loader.py"} | manifests
+    assert importers("tomllib", "tomli") == {"config/__init__.py"} | manifests
 
 
 ENVIRONMENT_READERS = {
-    "config/loader.py",
+    "config/__init__.py",
     "config/user_files.py",
     "config/trust.py",
     "start.py",  # sets how many threads numpy may start, before anyone imports it

@@ -6,8 +6,8 @@ import pytest
 from lurcher.errors import DatasetError
 from lurcher.evaluation import evaluate, load_run, save_run
 from lurcher.evaluation.runs import lurcher_version, new_run
+from lurcher.runtime import VERSION
 from lurcher.types import Filter
-from lurcher.version import VERSION
 
 from .fakes import FakeSearcher, Mirror, hit, opening, write_lines, write_tree
 

@@ -14,9 +14,8 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.indexing import build, freshness
 from lurcher.indexing.root_index import RootIndex
-from lurcher.sources import decode
+from lurcher.sources import Listing, decode
 from lurcher.sources.decode import read_text
-from lurcher.sources.files import Listing
 from lurcher.storage import disk
 
 if TYPE_CHECKING:

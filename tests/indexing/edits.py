@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from lurcher import query
 from lurcher.engine import Engine
 from lurcher.indexing import writer
 from lurcher.lanes import symbol
-from lurcher.query import plan
 from lurcher.ranking import evidence
 from tests.indexing.conftest import TREE, write
 from tests.indexing.faults import ended, forked
@@ -218,7 +218,7 @@ def low_limits(chance: random.Random) -> Iterator[None]:
     """Merge often, cut work into small pieces, and reach limits that take a large tree otherwise."""
     wanted: list[tuple[Any, str, Any]] = [
         (writer, "MAX_SEGMENTS", chance.choice((1, 2, 3, 8))), (writer, "MAX_DEAD_SHARE", chance.choice((0.1, 0.5, 50.0))),
-        (writer, "SHARD_BYTES", chance.choice((200, 1500, 10**7))), (plan, "_MAX_SCANNED", chance.choice((3, 8, 1500))),
+        (writer, "SHARD_BYTES", chance.choice((200, 1500, 10**7))), (query, "_MAX_SCANNED", chance.choice((3, 8, 1500))),
         (symbol, "_MAX_DEFINITIONS", chance.choice((2, 5, 2000))), (symbol, "_MAX_CONTAINERS", chance.choice((1, 3, 100))),
         (symbol, "_MAX_SCANNED_UNITS", chance.choice((2, 6, 3000))), (evidence, "DENSE_FILES", chance.choice((2, 60))),
     ]  # fmt: skip

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from lurcher import query
 from lurcher.indexing import writer
 from lurcher.lanes import symbol
-from lurcher.query import plan
 from tests.indexing import edits
 from tests.indexing.conftest import QUESTIONS, answers, opened, write
 
@@ -58,7 +58,7 @@ def never_merged(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("never_merged")
 def test_words_that_are_gone_do_not_crowd_out_others(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms of a word are looked for among few enough terms; those of dead files are none of them."""
-    monkeypatch.setattr(plan, "_MAX_SCANNED", 12)
+    monkeypatch.setattr(query, "_MAX_SCANNED", 12)
     write(root, {"words.py": "\n".join(f"redirect{letter}x = 1" for letter in "abcdefghijklmn")})
     followed(root, [{"words.py": "redirectively = redirecting\n"}])
     assert len(opened(root).status()["segments"]) == 2

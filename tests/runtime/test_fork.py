@@ -72,7 +72,7 @@ def test_children_of_the_command_line_are_copies_where_nothing_else_runs(
 def test_a_copy_that_is_asked_answers_or_does_not() -> None:
     code = """
 import os, signal
-from lurcher.runtime.fork import ForkedCall
+from lurcher.runtime.parallel import ForkedCall
 
 print(ForkedCall(lambda: [os.getppid(), "x" * 200_000]).result() == [os.getpid(), "x" * 200_000])
 print(ForkedCall(lambda: os.kill(os.getpid(), signal.SIGKILL)).result())

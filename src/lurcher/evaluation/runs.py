@@ -17,7 +17,7 @@ from typing import Any
 from lurcher.errors import DatasetError
 from lurcher.evaluation.metrics import Interval, bootstrap, match_rate, mean, percentile, top1_diversity, top3_duplicate_rate
 from lurcher.evaluation.trees import git
-from lurcher.version import VERSION
+from lurcher.runtime import VERSION
 
 FORMAT = "lurcher-run/1"
 HEADLINES = {

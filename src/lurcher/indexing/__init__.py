@@ -11,8 +11,8 @@ from _thread import RLock
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex
 from lurcher.languages import outdated
 from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, dataclass, replace, suppress
+from lurcher.storage import IndexFolder
 from lurcher.storage import manifest as manifests
-from lurcher.storage.folder import IndexFolder
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Progress
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
 
     class SnapshotLike(Protocol):
         @property

@@ -14,8 +14,8 @@ from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
-from lurcher.sources.roots import Root, find_root
-from lurcher.storage.folder import digest_root
+from lurcher.sources import Root, find_root
+from lurcher.storage import digest_root
 from lurcher.storage.manifest import WAITING
 from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from lurcher.types import Progress
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
 
     Result = TypeVar("Result")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.lanes import FileScores, best_units_by_file, order_units, top_positions
-from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL, Plan
+from lurcher.query import LANGUAGE, REPORT, SYMBOL, Plan
 from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
     explain_noise,

@@ -26,8 +26,8 @@ from lurcher.corpora.history.schema import (
 )
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.sources.git.commit import KINDS, Change, Commit, Hunk
+from lurcher.storage import find_vectors
 from lurcher.storage.container import BoundedCache
-from lurcher.storage.folder import find_vectors
 from lurcher.storage.segment import decode_string
 from lurcher.storage.table_snapshot import TableSnapshot
 from lurcher.storage.tables import CosineIndex, Direction
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.corpora.history.schema import HistoryManifest
-    from lurcher.storage.folder import IndexFolder
+    from lurcher.storage import IndexFolder
 
 
 _MAX_CACHED = 50_000

@@ -24,12 +24,11 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages import outdated
-from lurcher.runtime.terminal import format_count
-from lurcher.storage import disk
+from lurcher.runtime.process import format_count
+from lurcher.storage import TAG_TEXT, disk, live_rows_by_segment
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container
-from lurcher.storage.folder import TAG_TEXT, live_rows_by_segment
 from lurcher.storage.imports import read_imports
 from lurcher.storage.manifest import FOLDER_TAG, NAME, FileRow, Manifest
 from lurcher.storage.postings import open_lists, read_lists

@@ -61,7 +61,8 @@ def stack(settings: Settings, root: Path, further: Sequence[Check] = ()) -> Iter
 
 
 def embedding(settings: Settings, root: Path) -> Health | None:
-    from lurcher.vectors.service import ProviderRequest, provider_named
+    from lurcher.vectors.providers import provider_named
+    from lurcher.vectors.service import ProviderRequest
 
     chosen = settings.embedding
     if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":

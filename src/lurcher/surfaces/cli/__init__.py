@@ -9,7 +9,7 @@ import sys
 from lurcher.errors import BroadRoot, LurcherError
 from lurcher.runtime import process
 from lurcher.runtime.light import TYPE_CHECKING, suppress
-from lurcher.runtime.terminal import SafeStream, printable
+from lurcher.runtime.process import SafeStream, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
-_MODULES = {
-    "history": "search_cmd", "notes": "search_cmd", "index": "index_cmd", "init": "agents_cmd", "stats": "agents_cmd",
-}  # fmt: skip
+_MODULES = {"history": "search_cmd", "notes": "search_cmd", "index": "index_cmd"}
 """Where the function `run_<command>` is, if not in `commands`."""
 
 

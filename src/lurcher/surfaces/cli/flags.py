@@ -1,14 +1,14 @@
 """The commands and what each takes: the parser, `--help`, shell completion and docs/reference.md come from here.
 
-Parameters that other surfaces have too are declared in `lurcher.surfaces.parameters`; the rest is declared where it is used.
+Parameters that other surfaces have too are declared in `lurcher.surfaces`; the rest is declared where it is used.
 """
 
 from __future__ import annotations
 
+from lurcher import surfaces as p
 from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.surfaces import parameters as p
-from lurcher.surfaces.parameters import Parameter, read
+from lurcher.surfaces import Parameter, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -259,7 +259,7 @@ def build_parser(only: str | None = None) -> Any:
     """The parser of all commands, or of one, which takes a tenth of the time."""
     import argparse
 
-    from lurcher.version import VERSION
+    from lurcher.runtime import VERSION
 
     class Parser(argparse.ArgumentParser):
         """Raises UsageError for bad arguments, so that they are printed like all errors: one line and a hint."""

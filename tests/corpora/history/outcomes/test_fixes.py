@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.classify import describes_fix, mentions_fix, reads_as_fix
-from lurcher.corpora.history.outcomes.fixes import Fix, FixWindow, find_fixes
+from lurcher.corpora.history.fixes import Fix, FixWindow, find_fixes
 from lurcher.sources.git.commit import Change, Commit
 from tests.corpora.history.commits import change, commit, sha_of
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.corpora.history.classify import commit_traits, describes_fix
-from lurcher.corpora.history.outcomes.reverts import Revert, extract_reason, find_claims, find_reverts
+from lurcher.corpora.history.reverts import Revert, extract_reason, find_claims, find_reverts
 from lurcher.sources.git.commit import Commit
 from lurcher.sources.git.log import read_messages
 from tests.corpora.history.commits import Repository, commit, sha_of

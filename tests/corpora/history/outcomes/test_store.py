@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from lurcher import config
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history import update
+from lurcher.corpora.history import fixes, update
+from lurcher.corpora.history.fixes import commit_order, decode_fixes, find_fixes, find_indexed_fixes, match_positions
 from lurcher.corpora.history.index import HistoryIndex, HistoryView
-from lurcher.corpora.history.outcomes import fixes
-from lurcher.corpora.history.outcomes.fixes import commit_order, decode_fixes, find_fixes, find_indexed_fixes, match_positions
-from lurcher.corpora.history.outcomes.store import StoredVerdicts
+from lurcher.corpora.history.outcomes import StoredVerdicts
+from lurcher.indexing.root_index import select_model
 from lurcher.storage import disk
-from lurcher.vectors import select_model
 from tests.corpora.history.repo import Repo, open_history, silent
 
 CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"

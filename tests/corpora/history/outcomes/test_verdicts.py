@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.outcomes.fixes import find_fixes
-from lurcher.corpora.history.outcomes.verdicts import Verdicts, decide_verdicts
+from lurcher.corpora.history.fixes import find_fixes
+from lurcher.corpora.history.outcomes import Verdicts, decide_verdicts
 from lurcher.sources.git.commit import Commit
 from tests.corpora.history.commits import change, commit, sha_of
 

@@ -1,6 +1,7 @@
-"""Forks this process: a fork has loaded already what a new interpreter would take a fifth of a second to load.
+"""Work beside this process's own: forks of it, and background threads, for functions of the kernel that release the GIL.
 
-Forks build shards, and one lists the files of a tree while this process imports what a first build needs.
+A fork has loaded already what a new interpreter would take a fifth of a second to load. Forks build shards, and one lists the
+files of a tree while this process imports what a first build needs.
 
 Forking is only safe in a process without other threads: the fork would have one of them, and the locks that the others held.
 So it is used in lurcher's own commands (runtime/process.py), on Linux, before the first thread; everywhere else children are
@@ -17,10 +18,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Generic, TypeVar
 
 from lurcher.runtime import process
+from lurcher.runtime.kernel import native
 from lurcher.runtime.process import pause
 
 Value = TypeVar("Value")
@@ -138,3 +141,56 @@ def _detach(open_descriptors: set[int]) -> None:
         if int(name) > 2 and int(name) not in open_descriptors:
             with contextlib.suppress(OSError):
                 os.close(int(name))
+
+
+_THREADS = 2
+
+
+class BackgroundCall(Generic[Value]):
+    """A call in a thread of its own. Without the kernel it is made when its result is requested."""
+
+    def __init__(self, call: Callable[[], Value]) -> None:
+        self._call = call
+        self._values: list[Value] = []
+        self._failed: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        if native() is not None:
+            self._thread = threading.Thread(target=self._run)
+            try:
+                self._thread.start()
+            except RuntimeError:  # no more threads are available
+                self._thread = None
+
+    def _run(self) -> None:
+        try:
+            self._values.append(self._call())
+        except BaseException as error:  # raised by result()
+            self._failed = error
+
+    def join(self) -> None:
+        """Wait for the end of the call."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def result(self) -> Value:
+        if self._thread is None and not self._values and self._failed is None:
+            self._run()
+        self.join()
+        if self._failed is not None:
+            raise self._failed
+        return self._values.pop()
+
+
+def run_in_order(calls: Iterable[Callable[[], Value]]) -> Iterator[Value]:
+    """The results of calls in order; the next calls run while the caller uses a result."""
+    running: deque[BackgroundCall[Value]] = deque()
+    try:
+        for call in calls:
+            running.append(BackgroundCall(call))
+            if len(running) > _THREADS:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        for each in running:
+            each.join()

@@ -1,4 +1,4 @@
-"""Units that match a text pattern: definitions of what it names first, then by the role of their file, then by path."""
+"""Orders the units that match a pattern of text or of syntax: definitions first, then by the role of the file, then by path."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from math import prod
 
 from lurcher.lanes import order_units
 from lurcher.lanes.literal import MAX_COUNTED, LiteralMatches
+from lurcher.lanes.structural import StructuralMatches
 from lurcher.query.text_pattern import TextPattern
 from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.ranking.evidence import explain_noise, noise_factors
@@ -16,8 +17,9 @@ from lurcher.types import StageWhy, Why
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
 _WORD = pattern(r"\w+")
-WHOLE, PART, USE = 1.0, 0.8, 0.5
+WHOLE, PART, _TEXT_USE = 1.0, 0.8, 0.5
 _MIN_DEFINITION_FACTOR = 0.85
 """The least factor that noise leaves to a definition of the very name, in whatever file."""
 _MAX_NAME_OFFSET = 160
@@ -26,13 +28,13 @@ _MAX_DEFINITIONS = 5000
 """Definitions whose names are compared with the pattern."""
 
 
-def rank(context: Context) -> Ranking:
+def rank_text_matches(context: Context) -> Ranking:
     found = context.lanes.get("literal")
     if not isinstance(found, LiteralMatches) or not len(found.units):
         empty = np.zeros(0)
         return Ranking(empty.astype(np.int64), empty, lambda unit, score: Why())
     snapshot = context.snapshot
-    base = np.full(len(found.units), USE)
+    base = np.full(len(found.units), _TEXT_USE)
     defining = _find_definitions(context, found)
     for place, strength in defining.items():
         base[place] = strength
@@ -46,7 +48,7 @@ def rank(context: Context) -> Ranking:
     def why(unit: int, score: float) -> Why:
         strength = names.get(unit)
         note = "" if strength is None else "defines it" if strength == WHOLE else "defines something with it"
-        stages = [StageWhy("definition", factor=strength / USE, note=note)] if strength is not None else []
+        stages = [StageWhy("definition", factor=strength / _TEXT_USE, note=note)] if strength is not None else []
         less = explain_noise(context, int(snapshot.unit_file[unit]))
         if strength == WHOLE and less:
             factor = prod(stage.factor for stage in less if stage.factor is not None)
@@ -88,3 +90,24 @@ def _score_definition(pattern: TextPattern, name: str, behind: int, words: set[s
         return None
     # The pattern has more to it than the name, such as `def name(`.
     return WHOLE if name.lower() in words else PART if behind == 0 else None
+
+
+_SYNTAX_USE = 0.5
+"""Score of a match that is no definition."""
+
+
+def rank_syntax_matches(context: Context) -> Ranking:
+    lane = context.lanes.get("structural")
+    found = lane.units if isinstance(lane, StructuralMatches) else {}
+    units = np.fromiter(found, np.int64, len(found))
+    values = np.fromiter((1.0 if here.defines else _SYNTAX_USE for here in found.values()), np.float64, len(found))
+    values *= noise_factors(context)[context.snapshot.unit_file[units]]
+    order = order_units(context.snapshot, units, values)
+
+    def why(unit: int, score: float) -> Why:
+        use = StageWhy("definition", factor=_SYNTAX_USE, note="no match in it is a definition")
+        stages = [] if found[unit].defines else [use]
+        stages += explain_noise(context, int(context.snapshot.unit_file[unit]))
+        return Why(collect_lane_whys(context, unit), 1.0, tuple(stages))
+
+    return Ranking(units[order], values[order], why)
