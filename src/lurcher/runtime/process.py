@@ -1,9 +1,7 @@
-"""What the parts of one running process share: its collector, cancellation, caches, time, and a few functions for paths.
+"""What the parts of one running process share: its collector, cancellation, caches, time, paths, and text for people.
 
 Cancellation ends work that nobody waits for any more: servers say when, and loops that may run long call `check_cancelled`. It
 belongs to a thread: work that is handed to another thread goes on. Paths are strings here: importing `pathlib` takes too long.
-
-Text for people: counts with plurals, and foreign text made safe to show.
 
 File names, code, messages, authors, settings and answers of servers come from others and may try to control a terminal.
 Replaced by U+FFFD are: control characters (C0 except tab, DEL, C1), line and paragraph separators, directional overrides,

@@ -1,10 +1,8 @@
-"""What a listing of a tree is made of, which file names are left out by default, and what a listing depends on.
+"""Which folder a search of PATH is about (`Root`), what a listing of it is made of, and what a listing depends on.
 
 As long as nothing that a listing depends on changes, the same files would be listed again: every folder that a new file could
 appear in, every file that holds rules, everything that git itself reads, and the settings. Comparing these (`TreeSignature`)
 takes a fraction of the time that listing takes, and starts no process.
-
-Which folder a search of PATH is about.
 """
 
 from __future__ import annotations

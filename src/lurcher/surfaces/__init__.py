@@ -3,7 +3,7 @@
 A declaration has the name that the command line and hints use (`snippet_lines` is the flag `--snippet-lines`), a help text, and
 for each other surface what is different there: its name, a tighter bound, another default. A surface that is not mentioned does
 not have the parameter. `read` and `check` are the only places where surfaces check values, and they share the wording of
-errors with the engine (`planning.checks`).
+errors with the engine (`query/validate.py`).
 
 Loaded by every search on the command line: no imports beyond what a query loads anyway.
 """

@@ -1,9 +1,8 @@
-"""The model in use: the term table that the setting `dense.model` names, opened when it is first needed.
+"""The model in use, and the vector of a query: from its words by the term table, or from its text by a provider.
 
-The vector of a query: from its words by the term table, or from its text by a provider.
-
-A query has few terms. Each is looked up or composed by itself and added in order: the same as `Table.vectors` times the
-amounts, without a matrix, and with the same bytes with and without the kernel.
+The table that the setting `dense.model` names is opened when it is first needed. A query has few terms. Each is looked up or
+composed by itself and added in order: the same as `Table.vectors` times the amounts, without a matrix, and with the same bytes
+with and without the kernel.
 """
 
 from __future__ import annotations

@@ -376,7 +376,7 @@ class Page:
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[bytes, bytes, str, str]] = {}
-        for entry in resources.files("lurcher.surfaces.web").iterdir():
+        for entry in (resources.files("lurcher.surfaces") / "web").iterdir():
             kind = entry.name.rpartition(".")[2]
             if kind in _TYPES:
                 data = entry.read_bytes()

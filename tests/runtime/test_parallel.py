@@ -90,7 +90,7 @@ except ChildProcessError:
 @pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
 def test_a_tree_is_listed_by_a_copy_and_if_that_fails_by_the_process_itself(root: Path) -> None:
     failing = """
-from lurcher.runtime import fork as forks
+from lurcher.runtime import parallel as forks
 class Silent(forks.ForkedCall):
     def __init__(self, call):
         super().__init__(lambda: os._exit(3))
