@@ -58,7 +58,7 @@ def test_segments_and_answers_are_the_same(
 ALL_AT_ONCE = """
 import contextlib, io, json, sys
 from lurcher.surfaces.cli import main
-from lurcher.runtime import native
+from lurcher.runtime.kernel import native
 
 def ask(arguments):
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

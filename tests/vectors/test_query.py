@@ -36,7 +36,7 @@ ASKED: list[dict[str, float]] = [
 ALL = """
 from tests.vectors.test_query import ASKED, TABLES
 from lurcher.vectors import embed_terms
-from lurcher.runtime import native
+from lurcher.runtime.kernel import native
 print(native() is not None)
 for make in TABLES.values():
     table = make()
