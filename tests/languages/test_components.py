@@ -127,7 +127,7 @@ def test_damaged_markup_is_cut_whole(text: bytes) -> None:
 def test_markup_that_never_ends_takes_no_time(piece: bytes) -> None:
     begun = time.process_time()
     parse(piece * (900_000 // len(piece)), "vue")
-    assert time.process_time() - begun < 20
+    assert time.process_time() - begun < 2
 
 
 def test_scripts_on_one_line_are_cut_once() -> None:
