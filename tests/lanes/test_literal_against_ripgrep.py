@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from bisect import bisect_left
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from lurcher.query.text_pattern import TextPattern, compile_pattern
 RG = shutil.which("rg", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
 HERE = Path(__file__).resolve().parents[2]
 SEED = 20261116
-PATTERNS = 500
+PATTERNS = 200
 pytestmark = pytest.mark.skipif(RG is None, reason="there is no ripgrep to compare with")
 
 EXTRA = {
@@ -62,11 +63,11 @@ def ours(engine: Engine, pattern: TextPattern) -> set[tuple[str, int]]:
     found = search(snapshot, pattern, snapshot.live_files)
     lines = set()
     for file in sorted({snapshot.unit(unit)[0] for unit in found.units.tolist()}):
-        text = snapshot.file_text(file)
+        text, path = snapshot.file_text(file), snapshot.path(file)
+        newlines = [match.start() for match in re.finditer(b"\n", text)]
         for start, end in pattern.lines(text):
-            first = 1 + text.count(b"\n", 0, start)
-            last = first + text.count(b"\n", start, max(end - 1, start))
-            lines |= {(snapshot.path(file), line) for line in range(first, last + 1)}
+            first, last = bisect_left(newlines, start), bisect_left(newlines, max(end - 1, start))
+            lines |= {(path, line) for line in range(first + 1, last + 2)}
     return lines
 
 
