@@ -74,6 +74,17 @@ def test_a_signal_ends_it_at_once_while_the_index_is_made(cold: Path, tmp_path: 
         until(lambda: not any(Path(f"/proc/{child}").exists() for child in started), 60)
 
 
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_before_the_server_runs_ends_it_without_a_traceback(cold: Path, sent: signal.Signals) -> None:
+    before = (
+        "import asyncio, os\nrun = asyncio.run\n"
+        f"asyncio.run = lambda coroutine: (os.kill(os.getpid(), {int(sent)}), run(coroutine))[1]\n"
+    )
+    with serving(cold, before=before) as served:
+        assert served.process.wait(60) == 0
+        assert served.process.stderr is not None and served.process.stderr.read() == ""
+
+
 def test_so_it_does_where_the_index_is_made_by_the_server_itself(cold: Path) -> None:
     """As for small trees: here one whose files never come to an end."""
     before = (

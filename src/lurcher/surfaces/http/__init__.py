@@ -82,15 +82,15 @@ def run(engine: Engine, parsed: Namespace) -> None:
         )  # fmt: skip
         named = f"[{host}]" if ":" in host else host
         where = f"http://{named}:{port}/"
-        print(f"serving {', '.join(map(str, engine.roots))} at {where}", file=sys.stderr, flush=True)
-        if parsed.open:
-            import webbrowser
-
-            webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
         server = make_server(app, service.end)
         # Queries run in threads; the event loop must not wait long for the interpreter lock.
         sys.setswitchinterval(_TURN)
-        with monitor_trees(engine.projects):
+        with server.end_on_signals(), monitor_trees(engine.projects):
+            print(f"serving {', '.join(map(str, engine.roots))} at {where}", file=sys.stderr, flush=True)
+            if parsed.open:
+                import webbrowser
+
+                webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
             asyncio.run(server.serve(sockets=[bound]))
             if not service.done(_LAST_SECONDS):
                 # Nobody waits for the running threads any more, and an index survives the end of its writer at any point.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from lurcher.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 REQUEST_SECONDS = 10.0
 """A client may take this long to send its request."""
@@ -99,6 +101,16 @@ class Server(uvicorn.Server):
         self._closing()
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    @contextmanager
+    def end_on_signals(self) -> Iterator[None]:
+        """Ends the server on a signal from now on: until it runs, Ctrl-C would break its start off with a traceback."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def make_server(app: Any, closing: Callable[[], None]) -> Server:
