@@ -105,7 +105,7 @@ def test_every_node_is_as_tree_sitter_has_it(language: str) -> None:
 
 
 @given(broken())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_broken_texts_are_recovered_from_alike(file: tuple[bytes, str]) -> None:
     assume(not is_endless(*file))
     same_trees(*file)
