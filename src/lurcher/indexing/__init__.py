@@ -208,6 +208,14 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
         """The index as it is on disk, opened; None where there is none."""
         return self._generation.read_from_disk()
 
+    def identity(self) -> Identity | None:
+        """A value that changes whenever the index is written; None if there is none on disk."""
+        return self._generation.disk_identity()
+
+    def is_trusted(self) -> bool:
+        """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
+        return self._generation.is_trusted()
+
     def repair(self, progress: Progress) -> bool:
         """Check every byte on disk and rebuild what is damaged; False where nothing is."""
         with self._lock:

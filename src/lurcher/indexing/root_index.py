@@ -443,10 +443,6 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             except IndexError_:
                 return False
 
-    def is_trusted(self) -> bool:
-        """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
-        return self._generation.is_trusted()
-
     def was_replaced(self) -> bool:
         """Whether another process has written the index since we read it."""
         return self._generation.was_replaced()

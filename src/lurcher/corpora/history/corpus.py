@@ -6,6 +6,7 @@ import time
 from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
+from lurcher.answer.page import add_notes
 from lurcher.corpora.history.index import HistoryIndex
 from lurcher.corpora.history.query import HistoryQuery, validate_query, validate_rerankers
 from lurcher.corpora.history.search import HistoryRoot, search_history
@@ -35,6 +36,7 @@ class HistoryCorpus:
         # One index for all threads: two would take each other for writers of another process.
         self._indexes: dict[Path, HistoryIndex] = {}
         self._lock = allocate_lock()
+        self._workspace.further.append(self._indexes.values)
 
     def index_of(self, project: RootIndex) -> HistoryIndex:
         """The history index of a root; another one once the root has other settings."""
@@ -74,8 +76,12 @@ class HistoryCorpus:
     def search(self, request: SearchRequest) -> Answer:
         """The commits that answer best, each with what became of it."""
         clock = Stopwatch()
-        findings, query = self._findings(request, clock)
-        return replace(self._services.page(findings, query, clock), timings_ms=clock.total())
+
+        def attempt(damage: tuple[Degraded, ...]) -> Answer:
+            findings, query = self._findings(request, clock)
+            return add_notes(self._services.page(findings, query, clock), damage)
+
+        return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._findings(request, clock)[0]
