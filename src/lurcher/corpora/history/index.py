@@ -324,10 +324,6 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         self._generation.adopt(updated)
         return updated
 
-    def identity(self) -> tuple[int, int, int] | None:
-        """A value that changes whenever the index is written; None if there is none on disk."""
-        return self._generation.disk_identity()
-
 
 def history_status(project: RootIndex) -> dict[str, Any] | None:
     """What the index holds and how it relates to HEAD, read without changing anything; None if there is no repository.
