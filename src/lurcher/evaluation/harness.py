@@ -16,7 +16,7 @@ from lurcher.evaluation.datasets import Dataset, Place, Target, Task, load_datas
 from lurcher.evaluation.metrics import first_of_each, hit_at, ndcg, reciprocal_rank, target_ranks, token_recall
 from lurcher.evaluation.runs import QueryResult, Run, new_run
 from lurcher.evaluation.trees import export_tree, list_files, message_of, patch_id, verbatim_queries
-from lurcher.types import Answer, Hit
+from lurcher.types import Answer, Hit, Progress
 
 K = 10
 FETCHED = 20
@@ -36,7 +36,6 @@ class Searcher(Protocol):
 
 
 OpenEngine = Callable[[Path], AbstractContextManager[Searcher]]
-Progress = Callable[[int, int, str], None]
 Judge = Callable[[Hit], bool]
 
 
@@ -75,11 +74,11 @@ def evaluate(
             _warn_of_leaks(place, folder, files, tally.warnings)
         for task, answer, ms, failure in _answers(place, open_engine, folder, limit, search_options, tally):
             if progress is not None:
-                progress(len(tally.results), total, place.name)
+                progress(place.name, len(tally.results), total)
             hits = answer.hits if answer else ()
             tally.results.append(_score(place, task, hits, judges[task.id], ms, failure))
     if progress is not None:
-        progress(total, total, "")
+        progress("", total, total)
     if tally.failures and len(tally.failures) == total:
         raise tally.failures[0]
     tally.warnings += _counted("question failed", Counter(error.message for error in tally.failures))

@@ -124,13 +124,14 @@ class Cache:
 
 
 class LruCache:
-    """Keeps the values that were used last, as many as fit into `capacity`. Thread-safe."""
+    """Keeps the values that were used last, as many as fit into `capacity` and at most `entries`. Thread-safe."""
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+    def __init__(self, capacity: int, entries: int | None = None) -> None:
+        self._capacity, self._entries = capacity, entries
         self._lock = RLock()
         self._values: dict[Hashable, tuple[Any, int]] = {}  # the one used last at the end
-        self._used = 0
+        self.used = 0
+        """The sizes of all values together."""
 
     def get(self, key: Hashable) -> Any:
         """The value, or None."""
@@ -143,10 +144,15 @@ class LruCache:
 
     def put(self, key: Hashable, value: Any, size: int = 1) -> None:
         with self._lock:
-            self._used += size - self._values.pop(key, (None, 0))[1]
+            self.used += size - self._values.pop(key, (None, 0))[1]
             self._values[key] = value, size
-            while self._used > self._capacity:
-                self._used -= self._values.pop(next(iter(self._values)))[1]
+            while self.used > self._capacity or (self._entries is not None and len(self._values) > self._entries):
+                self.used -= self._values.pop(next(iter(self._values)))[1]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._values.clear()
+            self.used = 0
 
 
 class Waitable(Protocol):

@@ -26,7 +26,7 @@ from lurcher.types import Degraded
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from lurcher.config import Settings
@@ -395,7 +395,6 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
         if getattr(parsed, name) is not None:
             options[name] = getattr(parsed, name)
     with Meter(parsed.quiet) as meter:
-        progress: Callable[[int, int, str], None] = lambda done, total, label: meter.update(label, done, total)  # noqa: E731
         return evaluate(
             Path(parsed.dataset),
             open_engine,
@@ -406,5 +405,5 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             options=options,
             settings={key: redact_url(str(value)) if key.endswith(".url") else value for key, value in overrides.items()},
             only=parsed.only,
-            progress=progress,
+            progress=meter.update,
         )
