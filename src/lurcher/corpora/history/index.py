@@ -357,7 +357,7 @@ def history_status(project: RootIndex) -> dict[str, Any] | None:
         "total": history.total,
         "coverage": None if head.shallow and history.coverage == 1.0 else round(history.coverage, 4),
         "shallow": bool(head.shallow),
-        "hunks": history.hunk_total,
+        "hunks": history.hunk_count,
         "missing_files": manifest.losses[1],
         "outcomes": None if verdicts is None else verdicts.counts(),
         "bytes": sum(entry["bytes"] for entry in segments),

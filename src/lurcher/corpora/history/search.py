@@ -284,7 +284,9 @@ class CommitHits:
         header = history.header(commit)
         paths = history.paths_of(commit)
         first, last = (0, 0) if about is None else _line_range(about)
-        identity = hashlib.blake2b(f"history\0{header.sha}\0{hunk}".encode(), digest_size=8).hexdigest()
+        # The place in the commit: the number of a hunk depends on how the index grew.
+        place = None if hunk is None else hunk - int(history.first_hunk[commit])
+        identity = hashlib.blake2b(f"history\0{header.sha}\0{place}".encode(), digest_size=8).hexdigest()
         return Hit(
             identity, "history", about.path if about is not None else (paths[0] if paths else ""), first, last,
             about.language if about is not None else "", (about.name or None) if about is not None else None,
@@ -296,7 +298,8 @@ class CommitHits:
         history = self._context.history
         header = history.header(commit)
         alike = (history.same_change == history.same_change[commit]) & history.live
-        same = [history.sha(other) for other in alike.nonzero()[0].tolist() if other != commit]
+        others = sorted(alike.nonzero()[0].tolist(), key=history.rank.__getitem__)
+        same = [history.sha(other) for other in others if other != commit]
         out: dict[str, Any] = {
             "sha": header.sha, "subject": header.subject, "author": header.author,
             "date": iso_date(header.authored), "outcome": self._verdicts.outcome_of(header.sha).to_dict(),

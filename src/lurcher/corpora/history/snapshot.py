@@ -255,6 +255,10 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
 
     # Terms.
 
+    def occurs(self, term: str) -> bool:
+        """Whether a term that a segment has is in a live commit."""
+        return self._all_live or any(len(self.postings(family, term)[0]) for family in self.schema.families)
+
     def lengths(self, family: str) -> tuple[NDArray[np.float64], float]:
         """The length of a field for every owner, and the mean over live owners."""
         import numpy as np

@@ -72,7 +72,9 @@ def rank(context: HistoryContext) -> HistoryRanking:
             lanes["fields"] = field_why
         stages = [StageWhy("words", amount=float(words[commit]) / scale)]
         for name, (weight, near, cosines) in meaning.items():
-            lanes[name] = LaneWhy(1 + int((cosines > cosines[commit]).sum()), float(cosines[commit]))
+            # Of live commits only: a dead one has 0, and a cosine may be less.
+            better = int((cosines[context.history.live] > cosines[commit]).sum())
+            lanes[name] = LaneWhy(1 + better, float(cosines[commit]))
             stages.append(StageWhy(name, amount=float(weight * near[commit]) / scale))
         total = sum(stage.amount or 0.0 for stage in stages)
         return Why(lanes, total, (*stages, *base.explain_factors(context, commit)))
