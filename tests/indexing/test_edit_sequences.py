@@ -19,7 +19,7 @@ from tests.indexing import edits
 from tests.indexing.conftest import QUESTIONS, answers, opened, write
 
 SEED = int(os.environ.get("EDITS_SEED", "20261116"))
-SEQUENCES = 40
+SEQUENCES = 20
 
 
 def test_an_index_that_followed_a_history_answers_as_a_fresh_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,8 +34,9 @@ def test_an_index_that_followed_a_history_answers_as_a_fresh_one(tmp_path: Path,
 def test_every_kind_of_edit_is_among_them(tmp_path: Path) -> None:
     tree = edits.Tree(tmp_path / "tree", random.Random(1), repository=True)
     before = {path: path.lstat().st_mtime_ns for path in tree.root.rglob("*")}
-    done = {tree.edit() for _ in range(150)}
+    done = {tree.edit() for _ in range(220)}
     assert {"add", "same_size", "rename", "rename_folder", "delete", "binary", "large", "link", "ignore", "commit"} <= done
+    assert {"add_note", "rename_note", "delete_note", "amend", "rebase", "merge", "pick", "revert", "collect"} <= done
     assert {"switch", "stash", "reset", "file_to_folder", "folder_to_file", "mode", "not_utf8", "line_ends"} <= done
     assert {path: path.lstat().st_mtime_ns for path in tree.root.rglob("*")} != before
 
