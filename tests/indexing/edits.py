@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -437,7 +438,10 @@ def run(folder: Path, seed: int, count: int, report: Callable[[str], None], firs
     for number in range(first, first + count):
         place = folder / f"s{number}"
         sequence = Sequence(place, seed * 1_000_003 + number)
-        same = sequence.run()
+        try:
+            same = sequence.run()
+        except Exception:
+            same, sequence.difference = False, traceback.format_exc()
         done["sequences"] += 1
         done["edits"] += sum(not name.startswith("(") for name in sequence.history)
         done["comparisons"] += sequence.comparisons
