@@ -19,7 +19,7 @@ from tests.indexing import edits
 from tests.indexing.conftest import QUESTIONS, answers, opened, write
 
 SEED = int(os.environ.get("EDITS_SEED", "20261116"))
-SEQUENCES = 20
+SEQUENCES = 12
 
 
 def test_an_index_that_followed_a_history_answers_as_a_fresh_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
