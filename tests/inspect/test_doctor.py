@@ -131,8 +131,8 @@ def named_by_doctor(kept: Kept, path: Path) -> None:
 
 
 def positions(size: int) -> list[int]:
-    """Places in a file: all of the beginning, the end and a short file, and many of a long one."""
-    return sorted({*range(16), *range(size - 64, size), *range(16, size, max(size // 150, 1))})
+    """Places in a file: all of its beginning and end, and many between them; the drill `damage` has any place."""
+    return sorted({*range(16), *range(size - 48, size), *range(16, size, max(size // 60, 1))})
 
 
 @pytest.mark.parametrize("number", range(4), ids=NAMES)
