@@ -39,10 +39,10 @@ def test_an_interrupted_export_is_not_mistaken_for_a_whole_one(tmp_path, monkeyp
     commit = mirror.commit("one", {f"{name}.py": name for name in "abcd"})
     write = module._write
 
-    def interrupted(archive, member, folder):
-        if member.name == "c.py":
+    def interrupted(folder, path, content):
+        if path == "c.py":
             raise KeyboardInterrupt
-        write(archive, member, folder)
+        write(folder, path, content)
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "_write", interrupted)

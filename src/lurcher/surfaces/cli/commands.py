@@ -394,17 +394,29 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     for name in ("mode", "ranking", "fusion", "alpha", "mmr"):
         if getattr(parsed, name) is not None:
             options[name] = getattr(parsed, name)
+    opener: Any = open_engine
+    recorded: dict[str, Any] = {
+        key: redact_url(str(value)) if key.endswith(".url") else value for key, value in overrides.items()
+    }
+    if parsed.baseline or parsed.peer:
+        from lurcher.evaluation import baselines
+
+        if parsed.baseline and parsed.peer:
+            raise UsageError("--baseline and --peer are both given", "measure one after the other, and --compare their runs")
+        opener = baselines.open_baseline(parsed.baseline) if parsed.baseline else baselines.open_peer(parsed.peer)
+        named = {"baseline": parsed.baseline, "grep": baselines.ripgrep_version()} if parsed.baseline else {"peer": parsed.peer}
+        options, recorded = {}, named
     with Meter(parsed.quiet) as meter:
         progress: Callable[[int, int, str], None] = lambda done, total, label: meter.update(label, done, total)  # noqa: E731
         return evaluate(
             Path(parsed.dataset),
-            open_engine,
+            opener,
             repos=Path(parsed.repos) if parsed.repos else None,
             root=Path(parsed.root) if parsed.root else None,
             work=work / "trees" if work else None,
             **({"limit": parsed.limit} if parsed.limit else {}),
             options=options,
-            settings={key: redact_url(str(value)) if key.endswith(".url") else value for key, value in overrides.items()},
+            settings=recorded,
             only=parsed.only,
             progress=progress,
         )
