@@ -62,18 +62,24 @@ def test_names_in_code_are_known_by_their_form():
 
 def test_rare_words_are_names_and_what_few_files_have():
     frequency = {"cache": 90, "evict_entry": 50, "stale": 5, "policy": 6, "entry": 40}
-    assert rare_words("cache evict_entry stale policy entry unknown", frequency, 100) == ["evict_entry", "stale", "policy"]
+    assert rare_words("cache evict_entry stale policy entry unknown", frequency, 250) == ["evict_entry", "stale", "policy"]
     assert rare_words("cache entry", frequency, 100) == ["entry", "cache"]
     assert rare_words("unknown", frequency, 100) == []
 
 
-def test_whole_files_come_by_their_matching_lines(tree):
+def test_whole_files_come_by_their_distinct_words_and_then_their_matching_lines(tree):
     answer = GrepSearcher(tree, "grep-files").search("when does the cache call evict_entry", limit=9)
-    assert places(answer) == [("many.py", 1, 60), ("both.py", 1, 60), ("one.py", 1, 1)]
+    assert places(answer) == [("both.py", 1, 60), ("many.py", 1, 60), ("one.py", 1, 1)]
     assert answer.hits[2].text == "evict_entry\n"
 
 
-def test_lines_around_matches_are_merged(tree):
+def test_lines_around_matches_are_merged_and_come_by_their_words_too(tree):
+    (tree / "both.py").write_text(numbered(60, line_20="cache", line_50="evict_entry(cache)", line_55="cache"))
+    answer = GrepSearcher(tree, "grep-lines").search("cache evict_entry", limit=2)
+    assert places(answer) == [("both.py", 40, 60), ("both.py", 10, 30)]
+
+
+def test_lines_around_matches_do_not_overlap(tree):
     answer = GrepSearcher(tree, "grep-lines").search("cache", limit=9)
     assert places(answer) == [
         ("many.py", 1, 15), ("many.py", 20, 40), ("many.py", 48, 60), ("both.py", 10, 30), ("both.py", 40, 60),

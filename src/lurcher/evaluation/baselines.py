@@ -32,8 +32,8 @@ MAX_FILE = 1_000_000
 MAX_WORDS = 30
 """Words taken of a question, in its order: nobody greps for every word of a long report."""
 MIN_LETTERS = 3
-RARE_SHARE = 0.05
-"""A word in at most this share of the files is rare."""
+RARE_SHARE = 0.02
+"""A word in at most this share of the files is rare: with more, the first right line came later."""
 FEWEST_RARE = 3
 """If fewer words than this are rare, the rarest of the others are taken too."""
 PEER_SECONDS = 600
@@ -162,9 +162,12 @@ def _content(path: Path) -> bytes:
 class GrepSearcher:
     """One of the three ways.
 
-    - grep-files: all content words; whole files, most matching lines first
-    - grep-lines: the same files in the same order, only the lines around matches
-    - grep-rare: identifiers and rare words; files with most distinct words first, only the lines around matches
+    - grep-files: all content words; whole files
+    - grep-lines: all content words; the lines around matches
+    - grep-rare: only identifiers and rare words; the lines around matches
+
+    Files come by their distinct words, then by their matching lines, which took a third of the tokens of matching lines alone
+    until the first right line; so do the places of a file.
     """
 
     def __init__(self, root: Path, way: str, find: Find = find_words) -> None:
@@ -178,19 +181,19 @@ class GrepSearcher:
         if self._way == RARE:
             matches = self._only_rare(text, matches)
 
-        def order(path: str) -> tuple[int, int, str]:
-            distinct = len(set().union(*matches[path].values())) if self._way == RARE else 0
-            return -distinct, -len(matches[path]), path
+        def weight(path: str, first: int, last: int) -> tuple[int, int]:
+            inside = [words for line, words in matches[path].items() if first <= line <= last]
+            return -len(set().union(*inside)), -len(inside)
 
         hits: list[Hit] = []
-        for path in sorted(matches, key=order):
+        for path in sorted(matches, key=lambda path: (*weight(path, 1, MAX_FILE), path)):
             if len(hits) >= limit:
                 break
             lines = read_lines(self._root / path)
             ranges: Sequence[Range] = [(1, len(lines))]
             if self._way != FILES:
                 around = ((max(1, line - CONTEXT), min(len(lines), line + CONTEXT)) for line in matches[path])
-                ranges = merge_ranges(around)
+                ranges = sorted(merge_ranges(around), key=lambda place: (*weight(path, *place), place))
             hits += [make_hit(path, first, last, lines) for first, last in ranges]
         return make_answer(text, hits[:limit])
 
