@@ -143,9 +143,9 @@ def first_sentence(comment: str, name: str) -> str:
     if coined and head.rstrip("():,") == name:
         sentence = rest.strip(" -–—:;")
     words = _WORD.findall(sentence)
-    if (coined and name in words) or not WORDS[0] <= len(words) <= WORDS[1] or not sentence.isascii() or _NO_QUESTION.search(sentence):
+    if (coined and name in words) or not WORDS[0] <= len(words) <= WORDS[1] or not sentence.isascii():
         return ""
-    return sentence
+    return "" if _NO_QUESTION.search(sentence) else sentence
 
 
 def blank(text: bytes, places: Iterable[tuple[int, int]]) -> bytes:
