@@ -1,13 +1,12 @@
 """Questions from documentation comments: what is taken, what is hidden, and that a sample repeats."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+from lurcher.errors import DatasetError
 from lurcher.evaluation.datasets import load_dataset
-from lurcher.evaluation.doc_comments import blank, find_candidates, first_sentence, main, make_questions
+from lurcher.evaluation.doc_comments import blank, find_candidates, first_sentence, make_questions, write_set
 
 from .fakes import write_tree
 
@@ -150,23 +149,24 @@ def test_a_sample_repeats_with_its_seed_and_spares_files(tmp_path):
     assert make_questions(tree, tmp_path / "three", each=8, seed=8) != one
 
 
-def test_the_command_writes_a_set_that_can_be_loaded(tmp_path):
+def test_a_set_is_written_that_can_be_loaded(tmp_path, capsys):
     tree = write_tree(tmp_path / "project", {"a.go": GO})
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "lurcher.evaluation.doc_comments", str(tree), "--out", str(out)]
-    subprocess.run(command, check=True, capture_output=True)
+    write_set([tree], out)
+    assert capsys.readouterr().out == "project: 1 questions\n"
     (row,) = [json.loads(line) for line in (out / "set.jsonl").read_text().splitlines()]
     assert row["gold"] == {"a.go": [[7, 10]]}
     dataset = load_dataset(out / "set.jsonl", repos=out / "trees")
     assert [place.folder for place in dataset.places] == [out / "trees" / "project"]
 
 
-def test_mistakes_are_told(tmp_path, capsys):
+def test_mistakes_are_told(tmp_path):
     tree = write_tree(tmp_path / "project", {"a.go": "package a\n"})
-    assert main([str(tree), "--out", str(tmp_path / "out")]) == 2
-    assert main([str(tree), str(tree), "--out", str(tmp_path / "new")]) == 2
-    assert main([str(tmp_path / "gone"), "--out", str(tmp_path / "new")]) == 2
-    assert main([str(tree), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    for part in ("no documentation comment", "same name", "not a folder", "a set already"):
-        assert part in said
+    with pytest.raises(DatasetError, match="no documentation comment"):
+        write_set([tree], tmp_path / "out")
+    with pytest.raises(DatasetError, match="same name"):
+        write_set([tree, tree], tmp_path / "new")
+    with pytest.raises(DatasetError, match="not a folder"):
+        write_set([tmp_path / "gone"], tmp_path / "new")
+    with pytest.raises(DatasetError, match="a set already"):
+        write_set([tree], tmp_path / "out")

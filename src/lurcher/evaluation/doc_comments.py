@@ -1,9 +1,7 @@
 """Makes a set with line labels from any trees: the first sentence of a documentation comment → the definition under it.
 
-    python -m lurcher.evaluation.doc_comments TREE… --out FOLDER [--each 40] [--seed 1]
-
-writes FOLDER/set.jsonl and FOLDER/trees/NAME, copies in which the comments that became questions are blanked, so that they
-cannot be found and every line keeps its number. Then: lurcher eval FOLDER/set.jsonl --repos FOLDER/trees --work …
+`write_set` writes FOLDER/set.jsonl and FOLDER/trees/NAME, copies in which the comments that became questions are blanked, so
+that they cannot be found and every line keeps its number. benchmarks/doc_comments.py is its command.
 
 Questions like these are easier than people's, since they use the author's words; but they come in every language, without
 anybody's judgement, in any number.
@@ -11,18 +9,16 @@ anybody's judgement, in any number.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lurcher.chunking.code import parse
-from lurcher.errors import DatasetError, LurcherError
+from lurcher.errors import DatasetError
 from lurcher.evaluation.trees import MAX_EXPORTED, list_files, verbatim_queries
 from lurcher.languages.detect import HEAD, detect
 from lurcher.types import Definition
@@ -210,22 +206,10 @@ def _normal(question: str) -> str:
     return " ".join(re.findall(r"\w+", question.casefold()))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lurcher.evaluation.doc_comments", description=__doc__.split("\n")[0])
-    parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder for the set and its trees")
-    parser.add_argument("--each", type=int, default=EACH, metavar="N", help=f"at most so many per tree (default {EACH})")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parsed = parser.parse_args(arguments)
-    try:
-        _write_set(parsed.trees, parsed.out, parsed.each, parsed.seed)
-    except LurcherError as error:
-        print(f"{error.message}; {error.hint}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _write_set(trees: Sequence[Path], out: Path, each: int, seed: int) -> None:
+def write_set(
+    trees: Sequence[Path], out: Path, *, each: int = EACH, seed: int = 1, said: Callable[[str], None] = print
+) -> None:
+    """Write the questions about all trees to `out`/set.jsonl, and the copies of the trees beside them."""
     names = [tree.resolve().name for tree in trees]
     if len(set(names)) < len(names):
         raise DatasetError("two trees have the same name", hint="give their folders different names")
@@ -237,12 +221,8 @@ def _write_set(trees: Sequence[Path], out: Path, each: int, seed: int) -> None:
     rows = []
     for tree in trees:
         made = make_questions(tree.resolve(), out / "trees" / tree.resolve().name, each=each, seed=seed)
-        print(f"{tree.resolve().name}: {len(made)} questions", file=sys.stderr)
+        said(f"{tree.resolve().name}: {len(made)} questions")
         rows += made
     if not rows:
         raise DatasetError("no documentation comment can be a question", hint="name trees with documented sources")
     (out / "set.jsonl").write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
