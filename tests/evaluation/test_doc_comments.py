@@ -90,6 +90,7 @@ def test_of_python_the_docstring_is_taken():
         ("// Evict removes what is older than that.", "Evict", "removes what is older than that"),
         ("// Calls evictAll when the cache is full.", "evictAll", ""),
         ("# close the file and all its handles", "close", "close the file and all its handles"),
+        ("// Apply the changes to the current state.", "Apply", "Apply the changes to the current state"),
         ("// too short", "x", ""),
         ("// " + "word " * 41, "x", ""),
         ("// Copyright of all the people of this project.", "x", ""),

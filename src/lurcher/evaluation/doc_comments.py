@@ -34,7 +34,7 @@ KINDS = frozenset(
 )
 _NOT_ASKED_ABOUT = re.compile(
     r"(?:^|/)(?:tests?|specs?|testing|__tests__|examples?|docs?|vendor|third_party|fixtures?|bench(?:mark)?s?)/"
-    r"|(?:^|/)test_|[._]tests?\.|[._]spec\.",
+    r"|(?:^|/)(?-i:\w*Tests?)/|(?:^|/)test_|[._]tests?\.|[._]spec\.",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(rb"\s*(?:(?:@|#\[|\[|template\s*<)[^\n]*\n\s*)*(?:[\w:<>,&*\s]{0,80})?")
@@ -135,8 +135,9 @@ def first_sentence(comment: str, name: str) -> str:
     sentence = (sentence[: end.start()] if end else sentence).strip(" -–—:;")
     # A comment may begin with the name, by custom: that would give the answer away.
     head, _, rest = sentence.partition(" ")
-    coined = _INSIDE_NAME.search(name) is not None or name[:1].isupper()
-    if coined and head.rstrip("():,") == name:
+    # Not so in "Apply the edits" above Apply: there it is the verb.
+    coined = _INSIDE_NAME.search(name) is not None
+    if head.rstrip("():,") == name and (coined or rest.partition(" ")[0].endswith("s")):
         sentence = rest.strip(" -–—:;")
     words = _WORD.findall(sentence)
     if (coined and name in words) or not WORDS[0] <= len(words) <= WORDS[1] or not sentence.isascii():
