@@ -203,3 +203,16 @@ def test_a_run_of_lines_is_saved_read_and_compared(tmp_path):
     assert comparison.to_dict()["variants"]["query"]["first_line"]["after"] == round(tokens, 1)
     text = format_comparison(comparison)
     assert "lines@4000t" in text and "tokens until the first line" in text
+
+
+def test_many_repositories_with_one_question_each_have_no_rows(tmp_path):
+    def report(count):
+        rows = [{"repo": f"p{number}", "query": "where", "gold": {"a.py": [[1, 1]]}} for number in range(count)]
+        for number in range(count):
+            write_tree(tmp_path / "trees" / f"p{number}", {"a.py": LINE})
+        searcher = FakeSearcher({"where": [shown("a.py", 1, 1)]})
+        run = evaluate(write_lines(tmp_path / "set.jsonl", rows), opening(searcher), repos=tmp_path / "trees")
+        return format_report(run) + format_comparison(compare(run, run))
+
+    assert report(20).count("  p7") == 2
+    assert "p7" not in report(21)

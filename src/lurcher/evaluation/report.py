@@ -376,7 +376,8 @@ def _bounds(interval: Interval | None) -> Sequence[str]:
 
 
 def _changes(entry: VariantComparison) -> Iterable[Sequence[str]]:
-    for title, differences in (("category", entry.categories), ("repository", entry.repositories)):
+    lone = len(entry.repositories) == entry.headline.queries > MAX_LONE_REPOSITORIES
+    for title, differences in (("category", entry.categories), ("repository", () if lone else entry.repositories)):
         if differences:
             yield [title]
             yield from (_change(difference) for difference in differences)
