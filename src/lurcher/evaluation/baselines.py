@@ -33,7 +33,7 @@ MAX_WORDS = 30
 """Words taken of a question, in its order: nobody greps for every word of a long report."""
 MIN_LETTERS = 3
 RARE_SHARE = 0.02
-"""A word in at most this share of the files is rare: with more, the first right line came later."""
+"""A word in at most this share of the files is rare; of 2, 5, 10 and 20 %, the first right line came soonest."""
 FEWEST_RARE = 3
 """If fewer words than this are rare, the rarest of the others are taken too."""
 PEER_SECONDS = 600
@@ -166,8 +166,8 @@ class GrepSearcher:
     - grep-lines: all content words; the lines around matches
     - grep-rare: only identifiers and rare words; the lines around matches
 
-    Files come by their distinct words, then by their matching lines, which took a third of the tokens of matching lines alone
-    until the first right line; so do the places of a file.
+    Files come by their distinct words, then by their matching lines; so do the places of a file. By matching lines alone, the
+    first right line came after 2.5 to 3 times as many tokens (98 questions).
     """
 
     def __init__(self, root: Path, way: str, find: Find = find_words) -> None:
