@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lurcher import Engine
 from lurcher.config import Settings
-from lurcher.query.plan import Plan
+from lurcher.query import Plan
 from lurcher.ranking import default
 
 QUERIES = Path(__file__).resolve().parent / "queries.txt"

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from lurcher.vectors.model import BUILTIN_FILE
+from lurcher.vectors import BUILTIN_FILE
 from lurcher.vectors.table import VERSION, Table, write_table
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.outcomes.fixes import find_fixes
-from lurcher.corpora.history.outcomes.reverts import find_reverts
-from lurcher.corpora.history.outcomes.verdicts import decide_verdicts
+from lurcher.corpora.history.fixes import find_fixes
+from lurcher.corpora.history.outcomes import decide_verdicts
+from lurcher.corpora.history.reverts import find_reverts
 from lurcher.sources.git.log import LogSettings, list_commits, read_commits, read_messages
 
 NAMES = ("express", "flask", "click", "datasette", "tantivy", "requests", "rack", "axum")

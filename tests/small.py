@@ -5,14 +5,14 @@ from __future__ import annotations
 from lurcher.config import Settings
 from lurcher.indexing.build import build_segment
 from lurcher.lanes import Request, run_lanes
-from lurcher.query.plan import make_plan
+from lurcher.query import make_plan
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_named
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.vectors.model import Model
+from lurcher.vectors import Model
 from lurcher.vectors.table import Table
 
 

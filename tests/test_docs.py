@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.config import Settings, load
-from lurcher.config.loader import SECRETS
+from lurcher.config import SECRETS, Settings, load
 from lurcher.config.removed import REMOVED
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.cli.reference import render, services

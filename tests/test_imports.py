@@ -11,9 +11,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "lurcher"
 
 LAYERS = (
-    "errors", "version", "runtime", "types", "registry", "config", "net", "terms", "languages", "sources", "storage", "vectors",
+    "errors", "runtime", "types", "config", "net", "terms", "languages", "sources", "storage", "vectors",
     "chunking", "indexing", "query", "lanes", "ranking", "rerank", "answer", "corpora", "inspect", "stores", "engine",
-    "server", "evaluation", "surfaces", "start", "__main__",
+    "server", "evaluation", "surfaces", "__main__",
 )  # fmt: skip
 """Folders and top-level modules, lowest first: each may import those before it, and itself."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lz4.block import LZ4BlockError, compress, decompress
 
-from lurcher.sources.files import MARK, mark_of
+from lurcher.sources import MARK, mark_of
 
 if TYPE_CHECKING:
     from kernel_fuzz import Fuzz

@@ -31,8 +31,8 @@ from typing import IO, Any
 from urllib.parse import urljoin
 
 from lurcher.languages.detect import detect
+from lurcher.sources import name_reason
 from lurcher.sources.decode import is_minified, looks_generated, to_utf8
-from lurcher.sources.files import name_reason
 from training import licences
 
 if sys.version_info >= (3, 11):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lurcher import config
 from lurcher.corpora.history.index import FOLDER, HistoryIndex
-from lurcher.vectors import select_model
+from lurcher.indexing.root_index import select_model
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-/* Where the chunks of a parsed text begin, as chunking/tiling.py has it. */
+/* Where the chunks of a parsed text begin, as chunking/code.py has it. */
 
 #include "chunk/line_index.h"
 

@@ -342,7 +342,7 @@ static PyMethodDef patterns_methods[] = {
 };
 
 static PyType_Slot patterns_slots[] = {
-    {Py_tp_doc, "Patterns of a language's nodes: names of captures, and (number, steps) of each; languages/queries.py makes them."},
+    {Py_tp_doc, "Patterns of a language's nodes: names of captures, and (number, steps) of each; languages/grammar.py makes them."},
     {Py_tp_new, patterns_new},
     {Py_tp_dealloc, patterns_free},
     {Py_tp_methods, patterns_methods},

@@ -13,14 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lurcher.engine import Engine
     from lurcher.errors import LurcherError
+    from lurcher.runtime import VERSION as __version__
     from lurcher.types import Answer, Hit
-    from lurcher.version import VERSION as __version__
 
 __all__ = ["Answer", "Engine", "Hit", "LurcherError", "__version__"]
 
 _WHERE = {
     "Answer": "lurcher.types", "Engine": "lurcher.engine", "Hit": "lurcher.types", "LurcherError": "lurcher.errors",
-    "__version__": "lurcher.version",
+    "__version__": "lurcher.runtime",
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from lurcher.start import main
+from lurcher.surfaces.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

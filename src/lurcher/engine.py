@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from lurcher.answer.page import add_notes
+from lurcher.answer import add_notes
 from lurcher.corpora import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import ConfigError, LurcherError, Template, UsageError
@@ -19,7 +19,7 @@ from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
 from lurcher.runtime.light import TYPE_CHECKING, partial, replace
 from lurcher.runtime.process import Cache
-from lurcher.sources.roots import find_root
+from lurcher.sources import find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:

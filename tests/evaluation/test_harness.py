@@ -106,7 +106,7 @@ def test_progress_counts_up_to_the_total(tmp_path):
     seen = []
     rows = [{"query": text, "relevant": ["a.py"]} for text in "qr"]
     own_run(tmp_path, rows, {}, progress=lambda *report: seen.append(report))
-    assert seen == [(0, 2, "project"), (1, 2, "project"), (2, 2, "")]
+    assert seen == [("project", 0, 2), ("project", 1, 2), ("", 2, 2)]
 
 
 def test_a_code_set_opens_each_benchmark_root_and_averages_over_repositories(tmp_path):

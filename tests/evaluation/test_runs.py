@@ -6,8 +6,8 @@ import pytest
 from lurcher.errors import DatasetError
 from lurcher.evaluation import evaluate, load_run, save_run
 from lurcher.evaluation.runs import lurcher_version, new_run
+from lurcher.runtime import VERSION
 from lurcher.types import Filter
-from lurcher.version import VERSION
 
 from .fakes import FakeSearcher, Mirror, hit, opening, write_lines, write_tree
 
@@ -38,7 +38,8 @@ def test_a_run_comes_back_as_it_was_saved(tmp_path, run):
 def test_a_saved_run_says_what_was_measured_on_what(tmp_path, run):
     raw = saved(run, tmp_path / "run.json")
     assert list(raw) == [
-        "format", "date", "lurcher", "settings", "machine", "dataset", "opening_s", "warnings", "aggregates", "results",
+        "format", "date", "lurcher", "settings", "machine", "dataset", "opening_s", "warnings", "left_out",
+        "aggregates", "results",
     ]  # fmt: skip
     assert raw["lurcher"].startswith(VERSION)
     assert list(raw["settings"]) == ["a", "b", "limit"]

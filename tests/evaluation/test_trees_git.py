@@ -39,10 +39,10 @@ def test_an_interrupted_export_is_not_mistaken_for_a_whole_one(tmp_path, monkeyp
     commit = mirror.commit("one", {f"{name}.py": name for name in "abcd"})
     write = module._write
 
-    def interrupted(archive, member, folder):
-        if member.name == "c.py":
+    def interrupted(folder, path, content):
+        if path == "c.py":
             raise KeyboardInterrupt
-        write(archive, member, folder)
+        write(folder, path, content)
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "_write", interrupted)
@@ -97,3 +97,20 @@ def test_a_cherry_pick_is_the_same_patch(tmp_path):
     assert patch_id(mirror.directory, picked) == patch_id(mirror.directory, fix) is not None
     assert patch_id(mirror.directory, f"{picked}~1") != patch_id(mirror.directory, fix)
     assert patch_id(mirror.directory, mirror.commit("nothing", {})) is None
+
+
+def test_a_blob_that_the_repository_lacks_is_left_out(tmp_path):
+    mirror = Mirror(tmp_path)
+    commit = mirror.commit("one", {"a.py": "a\n", "b.py": "lost\n", "c.py": "c\n"})
+    sha = mirror.git("rev-parse", f"{commit}:b.py")
+    (mirror.directory / ".git/objects" / sha[:2] / sha[2:]).unlink()
+    tree = export_tree(mirror.directory, commit, tmp_path / "tree")
+    assert {path.name: path.read_text() for path in tree.iterdir()} == {"a.py": "a\n", "c.py": "c\n"}
+
+
+def test_a_tree_has_what_archives_leave_out_but_not_the_largest_files(tmp_path, monkeypatch):
+    mirror = Mirror(tmp_path)
+    commit = mirror.commit("one", {".gitattributes": "a.py export-ignore\n", "a.py": "a\n", "large.py": "l" * 99})
+    monkeypatch.setattr(module, "MAX_EXPORTED", 50)
+    tree = export_tree(mirror.directory, commit, tmp_path / "tree")
+    assert sorted(path.name for path in tree.iterdir()) == [".gitattributes", "a.py"]

@@ -14,9 +14,8 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.indexing import build, freshness
 from lurcher.indexing.root_index import RootIndex
-from lurcher.sources import decode
+from lurcher.sources import Listing, decode
 from lurcher.sources.decode import read_text
-from lurcher.sources.files import Listing
 from lurcher.storage import disk
 
 if TYPE_CHECKING:
@@ -119,18 +118,19 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield Scene(request.param, tmp_path_factory.mktemp("scene"))
 
 
-HISTORY_SCENES = ("first build of history", "update of history", "rebuild of history", "clear of history")
+HISTORY_SCENES = (
+    "first build of history", "update of history", "rewrite of history", "rebuild of history", "clear of history",
+    "heal of history",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=(*SCENES, *HISTORY_SCENES))
 def any_scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene | HistoryScene]:
     """Each kind of change to an index of each schema in turn."""
-    from lurcher.corpora.history import update
     from tests.indexing.scenes import HistoryScene, Scene
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LURCHER_CONFIG", os.devnull)
-        patch.setattr(update, "FIRST_BATCH", 3)
         kind = HistoryScene if request.param in HISTORY_SCENES else Scene
         yield kind(request.param, tmp_path_factory.mktemp("scene"))
 

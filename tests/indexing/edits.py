@@ -18,15 +18,19 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from lurcher import query
+from lurcher.corpora.history import update
+from lurcher.corpora.history.index import HistoryIndex
 from lurcher.engine import Engine
+from lurcher.errors import PathError
 from lurcher.indexing import writer
 from lurcher.lanes import symbol
-from lurcher.query import plan
 from lurcher.ranking import evidence
 from tests.indexing.conftest import TREE, write
 from tests.indexing.faults import ended, forked
@@ -52,6 +56,13 @@ ASKED = (
     "Redirects loop forever\n\nTraceback:\n  File \"src/client.py\", line 3, in follow\n  File \"web/v1/api.py\", line 1\n"
     "`Client.parse_cookie` in tests/test_pool.py, see https://example.invalid/x/blob/main/src/pool.py and a.b.c.d.client\n",
 )  # fmt: skip
+NOTE_LINES = (
+    "# {0}\n", "## More about {0}\n", "See [[{0}]] and [{1}]({0}.md#more-about-{1}).\n", "#{0} and {1}, kept for a day.\n",
+    "- [ ] {0}\n- {1}\n", "> {0} of a {1}\n", "```py\n{0} = {1}\n```\n",
+)  # fmt: skip
+NOTES_ASKED = ("how are redirects kept", "cookies", '"kept for a day"')
+HISTORY_ASKED = ("redirects", "fix cookies of a session", "revert", "pool limit")
+SUBJECTS = ("Fix {0}", "Add {0} to {1}", "Make {0} faster\n\nThe {1} was slow.", "{0}: rename {1}", "Fixes #12: {0} loses {1}")
 WAYS: tuple[dict[str, Any], ...] = (
     {"context": "function", "limit": 30}, {"ranking": "classic"}, {"mode": "dense", "limit": 5}, {"mode": "lexical"},
     {"mode": "symbol", "limit": 100}, {"budget": 300}, {"paths": ["src/**", "web/**"]},
@@ -65,6 +76,14 @@ def text(chance: random.Random) -> bytes:
     return "".join(line * chance.choice((1, 1, 1, 8)) for line in lines).encode()
 
 
+def note(chance: random.Random) -> bytes:
+    """A note of a vault, with tags and aliases at times."""
+    front = "---\ntags: [{0}, {1}]\naliases: [{0}]\ndate: 2024-05-0{2}\n---\n" if chance.random() < 0.4 else ""
+    front = front.format(chance.choice(WORDS), chance.choice(WORDS), chance.randint(1, 9))
+    lines = (chance.choice(NOTE_LINES).format(chance.choice(WORDS), chance.choice(WORDS)) for _ in range(chance.randint(0, 12)))
+    return (front + "\n".join(lines)).encode()
+
+
 class Tree:
     """A tree, and what people do to it. Some of it cannot be done at times: then nothing happens."""
 
@@ -75,10 +94,18 @@ class Tree:
             self.add, self.add, self.add, self.append, self.append, self.same_size, self.rename, self.rename_folder,
             self.delete, self.delete_folder, self.mode, self.touch, self.empty, self.binary, self.large, self.not_utf8,
             self.line_ends, self.file_to_folder, self.folder_to_file, self.link, self.ignore, self.ignore, self.many, self.copy,
+            self.add_note, self.add_note, self.add_note, self.rename_note, self.delete_note,
         ]  # fmt: skip
+        self._minute = 0
         if repository:
             self.git("init", "-q")
-            self._actions += [self.commit, self.commit, self.switch, self.switch, self.stash, self.reset, self.git_move]
+            self._actions += [self.commit] * 4 + [
+                self.switch, self.switch, self.stash, self.reset, self.git_move, self.amend, self.amend, self.rebase,
+                self.merge, self.pick, self.revert, self.revert, self.branch_off, self.collect,
+            ]  # fmt: skip
+            for _ in range(3):
+                self.add()
+                self.commit()
 
     def edit(self) -> str:
         """Do one of these things; its name."""
@@ -88,8 +115,10 @@ class Tree:
         return action.__name__  # type: ignore[attr-defined]
 
     def git(self, *arguments: str) -> None:
-        names = ("-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main")
-        environment = {**os.environ, **OUTSIDE}
+        names = ("-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main", "-c", "gc.auto=0")
+        self._minute += self._chance.choice((0, 1, 1, 60))  # at times two commits have one date
+        date = f"{1_700_000_000 + 60 * self._minute} +0000"
+        environment = {**os.environ, **OUTSIDE, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "GIT_EDITOR": "true"}
         subprocess.run(
             ["git", *names, *arguments], cwd=self.root, env=environment, capture_output=True, timeout=120, check=False
         )
@@ -195,9 +224,60 @@ class Tree:
         rule = self._chance.choice(("*.md\n", "web/\n", "pool*\n", "*.py\n!client.py\n", "", "a/\n", "!*.txt\n"))
         self._put(self.root / place / self._chance.choice((".gitignore", ".lurcherignore")), rule.encode())
 
+    def _note(self) -> Path:
+        found = [path for path in self._all() if path.suffix == ".md"]
+        return self._chance.choice(found or [self.root / "docs/guide.md"])
+
+    def add_note(self) -> None:
+        folder = self.root / self._chance.choice(("", "docs/", "a/b/"))
+        self._put(folder / f"{self._chance.choice(WORDS)}.md", note(self._chance))
+
+    def rename_note(self) -> None:
+        path = self._note()
+        path.rename(path.with_name(f"{self._chance.choice(WORDS)}.md"))
+
+    def delete_note(self) -> None:
+        self._note().unlink()
+
+    def _subject(self) -> str:
+        return self._chance.choice(SUBJECTS).format(self._chance.choice(WORDS), self._chance.choice(WORDS))
+
     def commit(self) -> None:
         self.git("add", "-A")
-        self.git("commit", "-q", "-m", "More")
+        self.git("commit", "-q", "-m", self._subject())
+
+    def amend(self) -> None:
+        self.git("commit", "-q", "-a", "--amend", "-m", self._subject())
+
+    def rebase(self) -> None:
+        """All but the first commits anew, on top of one that is new."""
+        self.git("stash", "push", "-q")
+        self.git("checkout", "-q", "-B", "base", f"HEAD~{self._chance.randint(1, 3)}")
+        self.git("commit", "-q", "--allow-empty", "-m", self._subject())
+        self.git("checkout", "-q", "-f", "main")
+        self.git("rebase", "-q", "-X", "theirs", "base")
+        self.git("rebase", "--abort")
+
+    def merge(self) -> None:
+        branch = self._chance.choice(("other", "base"))
+        self.git("merge", "-q", "--no-ff", "-s", "ours", "-m", f"Merge {self._subject()}", branch)
+
+    def pick(self) -> None:
+        self.git("cherry-pick", "-x", "-X", "theirs", self._chance.choice(("other", "base", "main~1")))
+        self.git("cherry-pick", "--abort")
+
+    def revert(self) -> None:
+        self.git("revert", "--no-edit", "-X", "theirs", self._chance.choice(("HEAD", "HEAD~1")))
+        self.git("revert", "--abort")
+
+    def branch_off(self) -> None:
+        self.git("checkout", "-q", "--orphan", self._chance.choice(("lone", "other")))
+        self.commit()
+
+    def collect(self) -> None:
+        """What no branch leads to is gone."""
+        self.git("reflog", "expire", "--expire=now", "--all")
+        self.git("gc", "-q", "--prune=now")
 
     def switch(self) -> None:
         self.git("checkout", "-q", "-b", "other")
@@ -218,8 +298,10 @@ def low_limits(chance: random.Random) -> Iterator[None]:
     """Merge often, cut work into small pieces, and reach limits that take a large tree otherwise."""
     wanted: list[tuple[Any, str, Any]] = [
         (writer, "MAX_SEGMENTS", chance.choice((1, 2, 3, 8))), (writer, "MAX_DEAD_SHARE", chance.choice((0.1, 0.5, 50.0))),
-        (writer, "SHARD_BYTES", chance.choice((200, 1500, 10**7))), (plan, "_MAX_SCANNED", chance.choice((3, 8, 1500))),
+        (writer, "SHARD_BYTES", chance.choice((200, 1500, 10**7))), (query, "_MAX_SCANNED", chance.choice((3, 8, 1500))),
         (symbol, "_MAX_DEFINITIONS", chance.choice((2, 5, 2000))), (symbol, "_MAX_CONTAINERS", chance.choice((1, 3, 100))),
+        (update, "FIRST_BATCH", chance.choice((1, 3, 500))), (update, "_MAX_SEGMENTS", chance.choice((1, 3, 8))),
+        (update, "_MERGED_AT_ONCE", chance.choice((2, 4))), (HistoryIndex, "batch", chance.choice((1, 2, 1000))),
         (symbol, "_MAX_SCANNED_UNITS", chance.choice((2, 6, 3000))), (evidence, "DENSE_FILES", chance.choice((2, 60))),
     ]  # fmt: skip
     kept = [(module, name, getattr(module, name)) for module, name, _ in wanted]
@@ -243,12 +325,21 @@ def own_words(root: Path, chance: random.Random) -> list[str]:
     return [" ".join(chance.choice(words) for _ in range(count)) for count in (1, 2, 4)]
 
 
-def everything(engine: Engine, questions: list[tuple[str, dict[str, Any]]]) -> str:
+def everything(engine: Engine, questions: list[tuple[str, dict[str, Any]]], *, history: bool) -> str:
     """All that an engine says, but for the number of its generation, the time that it took and what is known of its files."""
     heard: list[Any] = [_plain(engine.search(questions[0][0]).to_dict())]
     heard += [_plain(engine.search(question, check=False, **options).to_dict()) for question, options in questions]
     for name in ("Client", "Pool.Acquire", "register", "Client.parse_cookie", "follow_redirects"):
         heard.append([name, *(hit.to_dict() for hit in engine.symbol(name).definitions)])
+    words = [question for question, _ in questions if "\n" not in question][-3:]
+    heard += [_plain(engine.notes(question, check=False, limit=30).to_dict()) for question in (*NOTES_ASKED, *words)]
+    heard.append(_plain(engine.notes("cookies", check=False, tags=["session"], mode="dense").to_dict()))
+    if history:
+        heard += [_plain(engine.history(question, limit=40).to_dict()) for question in (*HISTORY_ASKED, *words)]
+        heard.append(_plain(engine.history("redirects", mode="dense", ranking="classic").to_dict()))
+        heard.append(_plain(engine.search(words[0], sources=["all"], check=False).to_dict()))
+        told = engine.status()["history"]
+        heard.append({name: told.get(name) for name in ("fresh", "complete", "commits", "total", "hunks", "outcomes")})
     status = engine.status()
     heard.append({name: status.get(name) for name in ("files", "units", "definitions", "languages", "skipped", "stale_paths")})
     return json.dumps(heard, indent=1, ensure_ascii=False)
@@ -266,8 +357,9 @@ class Sequence:
     def __init__(self, folder: Path, seed: int) -> None:
         self._chance = random.Random(seed)
         self._folder = folder
-        repository = self._chance.random() < 0.4
+        repository = self._chance.random() < 0.6
         self._tree = Tree(folder / "tree", self._chance, repository=repository)
+        self._history = self.with_history = repository
         self._index = folder / "index" if self._chance.random() < 0.5 else None
         self._settings = {
             "index.max_file_bytes": 20_000, "index.workers": 1, "dense.model": self._chance.choice((None, None, "none")),
@@ -289,7 +381,7 @@ class Sequence:
         chance = self._chance
         with low_limits(chance):
             engine = self._opened(self._index)
-            engine.index()
+            engine.index(history=self._history)
             steps = chance.randint(3, 9)
             for step in range(steps):
                 self.history += [self._tree.edit() for _ in range(chance.choice((1, 1, 1, 2, 4)))]
@@ -300,16 +392,22 @@ class Sequence:
 
     def _follow(self, engine: Engine) -> Engine:
         """Have the index notice, or not yet."""
-        way = self._chance.choice(("search", "search", "index", "none", "limited", "another", "reopened"))
+        ways = ("search", "search", "index", "none", "limited", "another", "reopened", "notes")
+        way = self._chance.choice((*ways, "history", "history") if self._history else ways)
         self.history.append(f"({way})")
         if way == "search":
             engine.search("cookies")
+        elif way == "notes":
+            engine.notes("cookies")
+        elif way == "history":
+            with contextlib.suppress(PathError):  # a branch without a commit has none
+                engine.history("cookies")
         elif way == "index":
-            engine.index()
+            engine.index(history=self._history)
         elif way == "limited":
             engine.search("cookies", refresh=False)
         elif way == "another":
-            assert ended(forked(lambda: self._opened(self._index).index())) == 0
+            assert ended(forked(lambda: self._opened(self._index).index(history=self._history))) == 0
         elif way == "reopened":
             engine = self._opened(self._index)
         return engine
@@ -322,7 +420,10 @@ class Sequence:
         engine.refresh()
         fresh = self._opened(self._folder / f"fresh-{step}")
         fresh.index()
-        heard, wanted = everything(engine, asked), everything(fresh, asked)
+        if self._history:
+            engine.index(history=True)
+            fresh.index(history=True)
+        heard, wanted = (everything(one, asked, history=self._history) for one in (engine, fresh))
         if heard != wanted:
             lines = zip(heard.splitlines(), wanted.splitlines(), strict=False)
             where = next((i for i, (a, b) in enumerate(lines) if a != b), 0)
@@ -331,16 +432,20 @@ class Sequence:
         return heard == wanted
 
 
-def run(folder: Path, seed: int, count: int, report: Callable[[str], None]) -> Counter[str]:
-    """Try `count` histories; what was done how often."""
+def run(folder: Path, seed: int, count: int, report: Callable[[str], None], first: int = 0) -> Counter[str]:
+    """Try `count` histories, from the one with number `first` on; what was done how often."""
     done: Counter[str] = Counter()
-    for number in range(count):
+    for number in range(first, first + count):
         place = folder / f"s{number}"
         sequence = Sequence(place, seed * 1_000_003 + number)
-        same = sequence.run()
+        try:
+            same = sequence.run()
+        except Exception:
+            same, sequence.difference = False, traceback.format_exc()
         done["sequences"] += 1
         done["edits"] += sum(not name.startswith("(") for name in sequence.history)
         done["comparisons"] += sequence.comparisons
+        done["with history"] += sequence.with_history
         if not same:
             done["differ"] += 1
             report(f"sequence {number} differs after {', '.join(sequence.history)}:\n{sequence.difference}")
@@ -350,7 +455,7 @@ def run(folder: Path, seed: int, count: int, report: Callable[[str], None]) -> C
 
 def line(done: Counter[str], seed: int) -> str:
     what = f"{done['edits']} edits, {done['comparisons']} comparisons with a fresh index, {done['differ']} differ"
-    return f"edit sequences {done['sequences']}, seed {seed}: {what}"
+    return f"edit sequences {done['sequences']}, {done['with history']} of them with history, seed {seed}: {what}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -359,12 +464,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="compare an index that followed a tree's edits with a fresh one")
     parser.add_argument("--sequences", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, metavar="N", help="only the sequence with this number")
     parsed = parser.parse_args(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LURCHER_CONFIG"] = os.devnull
         os.environ["LURCHER_DENSE_MODEL"] = str(write_tiny(Path(folder) / "tiny.table"))
-        done = run(Path(folder), parsed.seed, parsed.sequences, print)
+        first, count = (0, parsed.sequences) if parsed.only is None else (parsed.only, 1)
+        done = run(Path(folder), parsed.seed, count, lambda text: print(text, flush=True), first)
     print(line(done, parsed.seed))
     print(f"{time.monotonic() - began:.0f} seconds")
     return 1 if done["differ"] else 0

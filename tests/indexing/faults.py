@@ -28,11 +28,13 @@ KNOWN = {
     "web/user.js": "export async function getUserById(id) {\n    return fetch(`/users/${id}`)\n}\n",
     "app/Main.java": "public class Main {\n    void follow(String redirect) {}\n}\n",
     "schema.sql": "CREATE TABLE cookies (name TEXT, session INTEGER);\n",
-    "docs/notes.md": "# Notes\n\nThe pool keeps connections until they expire.\n",
+    "docs/notes.md": "---\ntags: [pool]\n---\n# Notes\n\nThe pool keeps connections until they expire, see [[guide]].\n",
+    "docs/limits.md": "# Limits\n\nOf a [[notes|pool]], see also [the guide](guide.md).\n\n## Cookies\n\nKept for a day.\n",
 }
 """A tree whose every word is known, in several languages."""
 
 ASKED = ("how are redirects followed", "parse_cookie", "session cookies of a pool")
+NOTES_ASKED = "what the pool of the guide keeps"
 MARK = "FAMILY_OF_A_TEST"
 PLAIN = {".gitignore", "CACHEDIR.TAG", "lock", "manifest"}
 """What an index folder holds besides segments."""
@@ -45,7 +47,9 @@ def said(engine: Engine, questions: Sequence[str] = ASKED) -> str:
         answer = engine.search(question, check=False, limit=30)
         assert not any("rebuilt" in note.reason for note in answer.degraded), answer.degraded
         found.append([answer.total, [hit.to_dict() for hit in answer.hits]])
-    return json.dumps(found)
+    answer = engine.notes(NOTES_ASKED, check=False)
+    assert not any("rebuilt" in note.reason for note in answer.degraded), answer.degraded
+    return json.dumps([*found, answer.total, [hit.to_dict() for hit in answer.hits]])
 
 
 def forked(work: Callable[[], object]) -> int:
@@ -148,7 +152,10 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
     """Make the folder hold these files and no others; without any there is no folder."""
     if folder.exists():
         for path in folder.iterdir():
-            path.unlink()
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            else:
+                path.unlink()
         if not files:
             folder.rmdir()
     elif files:
@@ -193,9 +200,8 @@ def lock_is_free(folder: Path, seconds: float = 5) -> bool:
                 time.sleep(0.005)
 
 
-def leftovers(folder: Path, engine: Engine) -> list[str]:
+def leftovers(folder: Path, live: set[str]) -> list[str]:
     """Files that no index should have once a run is through, and containers that fail their checksums."""
-    live = {segment["name"] for segment in engine.status()["segments"]}
     found = sorted({path.name for path in folder.iterdir()} - PLAIN - live)
     for name in ("manifest", *sorted(live)):
         try:
@@ -233,13 +239,21 @@ class Expected:
             engine.index()
             for question in () if whole else ASKED:
                 engine.search(question)  # damage is met, and mended, where it is read
-            if answers(engine, ASKED[:2]) != self.final:
+            if answers(engine, ASKED[:2]) != self.final or said(engine) != self.after:
                 found["wrong"] = "the next run does not answer as a fresh index does"
-            elif left := leftovers(self.index, engine):
+            elif left := leftovers(self.index, {segment["name"] for segment in engine.status()["segments"]}):
                 found["left"] = f"left over: {', '.join(left)}"
         except Exception:
             found["wrong"] = traceback.format_exc()
         return found
+
+    def lasting(self) -> dict[str, str]:
+        """What is wrong once a run has ended and the power was cut: what it did stays done."""
+        engine = opened(self.root, self.index)
+        exists = engine.status()["exists"]
+        if self.may_vanish:
+            return {"lasting": "the index that was removed came back"} if exists else {}
+        return {} if exists and said(engine) == self.after else {"lasting": "the new generation is gone again"}
 
     def _reader(self) -> dict[str, str]:
         """What someone sees who only reads."""

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from lurcher import query
 from lurcher.indexing import writer
 from lurcher.lanes import symbol
-from lurcher.query import plan
 from tests.indexing import edits
 from tests.indexing.conftest import QUESTIONS, answers, opened, write
 
 SEED = int(os.environ.get("EDITS_SEED", "20261116"))
-SEQUENCES = 40
+SEQUENCES = 12
 
 
 def test_an_index_that_followed_a_history_answers_as_a_fresh_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,8 +34,9 @@ def test_an_index_that_followed_a_history_answers_as_a_fresh_one(tmp_path: Path,
 def test_every_kind_of_edit_is_among_them(tmp_path: Path) -> None:
     tree = edits.Tree(tmp_path / "tree", random.Random(1), repository=True)
     before = {path: path.lstat().st_mtime_ns for path in tree.root.rglob("*")}
-    done = {tree.edit() for _ in range(150)}
+    done = {tree.edit() for _ in range(220)}
     assert {"add", "same_size", "rename", "rename_folder", "delete", "binary", "large", "link", "ignore", "commit"} <= done
+    assert {"add_note", "rename_note", "delete_note", "amend", "rebase", "merge", "pick", "revert", "collect"} <= done
     assert {"switch", "stash", "reset", "file_to_folder", "folder_to_file", "mode", "not_utf8", "line_ends"} <= done
     assert {path: path.lstat().st_mtime_ns for path in tree.root.rglob("*")} != before
 
@@ -58,7 +59,7 @@ def never_merged(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("never_merged")
 def test_words_that_are_gone_do_not_crowd_out_others(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms of a word are looked for among few enough terms; those of dead files are none of them."""
-    monkeypatch.setattr(plan, "_MAX_SCANNED", 12)
+    monkeypatch.setattr(query, "_MAX_SCANNED", 12)
     write(root, {"words.py": "\n".join(f"redirect{letter}x = 1" for letter in "abcdefghijklmn")})
     followed(root, [{"words.py": "redirectively = redirecting\n"}])
     assert len(opened(root).status()["segments"]) == 2

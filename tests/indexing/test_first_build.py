@@ -15,8 +15,8 @@ from lurcher.engine import Engine
 from lurcher.indexing import writer
 from lurcher.indexing.writer import by_priority
 from lurcher.inspect.inspection import status_of
-from lurcher.sources.files import Entry
-from lurcher.storage.folder import IndexFolder
+from lurcher.sources import Entry
+from lurcher.storage import IndexFolder
 from lurcher.storage.manifest import WAITING
 from tests.indexing.conftest import TREE, answers, opened, write
 

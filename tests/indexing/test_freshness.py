@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from lurcher import sources as sources
 from lurcher.errors import CorruptIndex
 from lurcher.indexing import View, build, freshness, writer
 from lurcher.indexing import root_index as projects
 from lurcher.indexing.freshness import check_tree
 from lurcher.indexing.root_index import RootIndex
-from lurcher.sources import files as sources
+from lurcher.sources import TreeSignature
 from lurcher.sources.decode import read_text
-from lurcher.sources.files import TreeSignature
 from lurcher.storage import disk
 from lurcher.storage import manifest as manifests
 from lurcher.storage.manifest import FileRow, Manifest

@@ -16,7 +16,7 @@ from lurcher import languages
 from lurcher.languages import Used, checked, grammar, outdated
 from lurcher.languages.grammar import describe_grammars, grammar_of, merged, used
 from lurcher.runtime.kernel import native
-from lurcher.surfaces.cli.print_status import _print_implementation
+from lurcher.surfaces.cli.print_inspect import _print_implementation
 from tests.conftest import run_lurcher
 from tests.indexing.conftest import opened, write
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lurcher.errors import IndexLocked
-from lurcher.storage.folder import IndexFolder
+from lurcher.storage import IndexFolder
 from tests.indexing.conftest import QUESTIONS, answers, opened, write
 from tests.indexing.processes import INDEX, intact, running
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from lurcher import sources as sources
 from lurcher.indexing import freshness
 from lurcher.indexing import root_index as projects
 from lurcher.indexing.freshness import check_tree
 from lurcher.indexing.root_index import RootIndex
-from lurcher.sources import files as sources
 from lurcher.storage.manifest import Manifest
 from tests.indexing.conftest import WHO, git, opened, write
 from tests.indexing.repositories import known, project_of, truth, view

@@ -19,7 +19,7 @@ from lurcher.indexing import writer
 from lurcher.indexing.freshness import COARSE_NS, FINE_NS, compare_listing, racy
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.inspection import status_of
-from lurcher.sources.files import Entry, Listing
+from lurcher.sources import Entry, Listing
 from lurcher.storage.manifest import FileRow, Manifest, make_fingerprint
 from tests.indexing.conftest import QUESTIONS, TREE, answers, opened, write
 

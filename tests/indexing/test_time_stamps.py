@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from lurcher import sources as standings
 from lurcher.indexing import build, freshness
 from lurcher.indexing import root_index as projects
 from lurcher.indexing.freshness import FINE_NS, LONG_NS, settle_signature
-from lurcher.sources import files as standings
+from lurcher.sources import TreeSignature
 from lurcher.sources import listing as sources
 from lurcher.sources.decode import read_text
-from lurcher.sources.files import TreeSignature
 from tests.indexing.conftest import opened, write
 from tests.indexing.repositories import age, known, project_of, settled, truth, view
 

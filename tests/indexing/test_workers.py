@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from lurcher import storage as stores
 from lurcher.errors import ModelError
 from lurcher.indexing import workers as worker
 from lurcher.indexing import writer
 from lurcher.indexing.build import ReadResult, TreeReader, build_segment
 from lurcher.indexing.workers import WorkerPool
-from lurcher.storage import disk
-from lurcher.storage import folder as stores
+from lurcher.storage import IndexFolder, disk
 from lurcher.storage.container_writer import encode_container
-from lurcher.storage.folder import IndexFolder
 from lurcher.storage.segment_writer import SegmentData, encode_segment
 from lurcher.vectors.table import Table
 from tests.indexing.conftest import opened, write

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.answer.page import count_tokens
+from lurcher.answer import count_tokens
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, files_at
 from lurcher.inspect.context import ContextAnswer, context, head_of

@@ -22,8 +22,10 @@ from lurcher.inspect.doctor.index_files import check_folder, check_index
 from lurcher.storage import manifest as manifests
 from tests.conftest import run_lurcher
 from tests.indexing.conftest import in_two_segments, index_files, opened, write
+from tests.indexing.faults import folder_bytes, restore
+from tests.storage.kinds import KEPT, Kept
 
-NAMES = ("manifest", "one segment", "other segment")
+NAMES = ("manifest", "one segment", "other segment", "outcomes")
 REBUILD = "lurcher index --rebuild"
 
 
@@ -98,60 +100,86 @@ def test_an_index_that_was_cleared_is_none_yet(indexed: Path) -> None:
     assert "note     index     no index yet" in result.out
 
 
+@pytest.fixture(scope="module", params=["code", "history"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Kept, dict[str, bytes]]:
+    """An index of each schema, of two segments; notes have that of code. Its files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LURCHER_CONFIG", os.devnull)
+        kept = KEPT[request.param](tmp_path_factory.mktemp(request.param))
+        assert kept.problems() == []
+    return kept, folder_bytes(kept.folder)
+
+
+@pytest.fixture
+def kept(made: tuple[Kept, dict[str, bytes]]) -> Kept:
+    """The same, as it was at first."""
+    restore(made[0].folder, made[1])
+    return made[0]
+
+
+def file_of(kept: Kept, number: int) -> Path:
+    if number >= len(kept.files()):
+        pytest.skip("only an index of history has outcomes")
+    return kept.files()[number]
+
+
+def named_by_doctor(kept: Kept, path: Path) -> None:
+    """There is a problem, and it names the file and the way out."""
+    found = [finding for finding in kept.problems() if path.name in finding.message]
+    assert found, kept.problems()
+    assert all(kept.rebuild_hint in finding.hint for finding in found)
+
+
 def positions(size: int) -> list[int]:
-    """Places in a file: all of the beginning and the end, and about a hundred others."""
-    return sorted({*range(16), *range(size - 64, size), *range(16, size, max(size // 120, 1))})
+    """Places in a file: all of its beginning and end, and many between them; the drill `damage` has any place."""
+    return sorted({*range(16), *range(size - 48, size), *range(16, size, max(size // 60, 1))})
 
 
-@pytest.mark.parametrize("number", range(3), ids=NAMES)
-def test_every_flipped_bit_is_found(indexed: Path, number: int) -> None:
-    project = project_of(indexed)
-    manifest = manifests.read_manifest(project.store.folder, project.fingerprint)
-    assert manifest is not None and len("\0".join(manifest.rows)) % 8, "nothing fills the space between sections"
-    assert problems(project) == []
-    path = index_files(indexed)[number]
+@pytest.mark.parametrize("number", range(4), ids=NAMES)
+def test_every_flipped_bit_is_found(kept: Kept, number: int) -> None:
+    path = file_of(kept, number)
     whole = path.read_bytes()
     for count, position in enumerate(positions(len(whole))):
         damaged = bytearray(whole)
         damaged[position] ^= 1 << count % 8
         path.write_bytes(damaged)
-        named(project, path)
+        named_by_doctor(kept, path)
     path.write_bytes(whole)
-    assert problems(project) == []
+    assert kept.problems() == []
 
 
-@pytest.mark.parametrize("number", range(3), ids=NAMES)
-def test_every_truncation_is_found(indexed: Path, number: int) -> None:
-    project = project_of(indexed)
-    path = index_files(indexed)[number]
+@pytest.mark.parametrize("number", range(4), ids=NAMES)
+def test_every_truncation_is_found(kept: Kept, number: int) -> None:
+    path = file_of(kept, number)
     whole = path.read_bytes()
     for length in {0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 33, len(whole) - 24, len(whole) - 1}:
         path.write_bytes(whole[:length])
-        named(project, path)
+        named_by_doctor(kept, path)
     path.write_bytes(whole + b"\0")
-    named(project, path)
+    named_by_doctor(kept, path)
 
 
-@pytest.mark.parametrize("number", range(3), ids=NAMES)
+@pytest.mark.parametrize("number", range(4), ids=NAMES)
 @pytest.mark.parametrize("how", ["delete", "folder", "link", "pipe", "another"])
-def test_a_file_that_is_not_there_or_is_another_is_found(indexed: Path, number: int, how: str) -> None:
-    path = index_files(indexed)[number]
-    other = index_files(indexed)[(number + 1) % 3].read_bytes()
+def test_a_file_that_is_not_there_or_is_another_is_found(kept: Kept, number: int, how: str) -> None:
+    path = file_of(kept, number)
+    other = kept.files()[(number + 1) % 3].read_bytes()
     whole = path.read_bytes()
     path.unlink()
     if how == "folder":
         path.mkdir()
     elif how == "link":
-        (indexed / ".lurcher" / "elsewhere").write_bytes(whole)
+        (kept.folder / "elsewhere").write_bytes(whole)
         path.symlink_to("elsewhere")
     elif how == "pipe":
         os.mkfifo(path)
     elif how == "another":
         path.write_bytes(other)
-    named(project_of(indexed), path)
-    result = run_lurcher("doctor", indexed)
-    assert result.status == 1
-    assert path.name in next(line for line in result.out.splitlines() if line.startswith("problem"))
+    named_by_doctor(kept, path)
+    if number == 1:
+        result = run_lurcher("doctor", kept.root)
+        assert result.status == 1
+        assert path.name in next(line for line in result.out.splitlines() if line.startswith("problem"))
 
 
 @pytest.mark.parametrize("name", ["CACHEDIR.TAG", ".gitignore", "lock"])

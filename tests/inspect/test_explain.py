@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from lurcher import Engine
 from lurcher.config.schema import BlameSettings
-from lurcher.corpora.history.outcomes.verdicts import Evidence, Outcome
+from lurcher.corpora.history.outcomes import Evidence, Outcome
 from lurcher.errors import PathError, QueryError
 from lurcher.inspect.explain import Related, explain, make_excerpt
-from lurcher.sources.git.blame import line_runs, parse_blame, unquote_path
 from lurcher.sources.git.commit import Hunk
+from lurcher.sources.git.log import line_runs, parse_blame, unquote_path
 from tests.corpora.history.commits import EMAIL, Repository
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.plan import Group
+from lurcher.query import Group
 from lurcher.ranking import evidence
 from lurcher.ranking.evidence import score_dense, score_file_name, score_folders, score_types
 from tests.kernel import kernel

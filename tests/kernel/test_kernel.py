@@ -155,7 +155,7 @@ def comparable(answer: str) -> object:
 
 def test_a_kernel_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
-    monkeypatch.setitem(sys.modules, "lurcher._kernel", SimpleNamespace(VERSION=chosen.VERSION + 1))  # type: ignore[misc]
+    monkeypatch.setitem(sys.modules, "lurcher._kernel", SimpleNamespace(VERSION=chosen.KERNEL_VERSION + 1))  # type: ignore[misc]
     found = chosen.describe_kernel()
     assert (found["name"], found["reason"]) == ("python", "it was built for another version of lurcher")
     assert "pip install --force-reinstall" in found["hint"]

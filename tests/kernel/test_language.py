@@ -12,7 +12,7 @@ import pytest
 
 from lurcher.languages import grammar, load_capsule
 from lurcher.languages.grammar import describe_grammars, grammar_of
-from lurcher.surfaces.cli.print_status import print_status
+from lurcher.surfaces.cli.print_inspect import print_status
 from tests.indexing.conftest import opened, write
 from tests.kernel import kernel
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.sources.files import mark_of
+from lurcher.sources import mark_of
 from tests.kernel import kernel
 
 pytestmark = [kernel.needed, pytest.mark.skipif(os.name != "posix", reason="the look of POSIX systems")]

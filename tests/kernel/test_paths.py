@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lurcher.sources import files
+from lurcher import sources
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -23,22 +23,22 @@ PARTS = st.sampled_from(["", ".", "..", "...", "a", "..a", "a..", "b.py", "über
 @example("a..\0..b\0c/..d", True)
 def test_the_same_as_by_splitting(text: str, strict: bool) -> None:
     names = text.encode()
-    found = files.paths_in(memoryview(names), strict)
+    found = sources.paths_in(memoryview(names), strict)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "native", lambda: None)
-        assert found == files.paths_in(names, strict)
+        patch.setattr(sources, "native", lambda: None)
+        assert found == sources.paths_in(names, strict)
 
 
 @given(st.binary(max_size=40), st.booleans())
 def test_what_is_no_text_is_refused_where_it_must_be(names: bytes, strict: bool) -> None:
     def told() -> object:
         try:
-            return files.paths_in(names, strict)
+            return sources.paths_in(names, strict)
         except ValueError:
             return "no text"
 
     found = told()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "native", lambda: None)
+        patch.setattr(sources, "native", lambda: None)
         assert found == told()
     assert strict or found != "no text"

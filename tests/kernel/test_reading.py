@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking import code
-from lurcher.chunking.code import read_with_kernel
+from lurcher.chunking.code import chunk_tree, read_with_kernel
 from lurcher.chunking.lines import LineIndex, cut_lines
-from lurcher.chunking.tiling import chunk_tree
 from lurcher.languages.base import ATTRIBUTE, COMMENT, SCOPE, DefinitionRules
 from lurcher.languages.definitions import KernelRules, extract, kernel_rules
 from lurcher.languages.detect import LANGUAGES

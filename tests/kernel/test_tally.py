@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.lanes import lexical
-from lurcher.query.plan import Group
+from lurcher.query import Group
 from lurcher.storage import tables as postings
 from lurcher.storage.tables import PostingSum
 from tests.kernel import kernel

@@ -7,7 +7,7 @@ from lurcher.config import Settings
 from lurcher.errors import ModelError
 from lurcher.lanes import Request, dense
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.plan import make_plan
+from lurcher.query import make_plan
 from lurcher.vectors.table import Table
 from tests.small import model_with, snapshot_of
 from tests.tables import WORDS, table_of

@@ -8,7 +8,7 @@ from lurcher import Engine, lanes
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, LurcherError, UsageError
 from lurcher.lanes import Request, lane_named, lexical, run_lanes, symbol
-from lurcher.query.plan import make_plan
+from lurcher.query import make_plan
 from tests.small import model_with, snapshot_of
 
 FILES = {"src/session.py": "class Session:\n    def send(self):\n        return redirect(self)\n"}

@@ -6,7 +6,7 @@ import pytest
 
 from lurcher.config.schema import LexicalSettings
 from lurcher.lanes import lexical
-from lurcher.query.plan import Group
+from lurcher.query import Group
 from lurcher.storage.snapshot import Snapshot
 from tests.small import snapshot_of
 

@@ -8,7 +8,7 @@ from lurcher.config import Settings
 from lurcher.errors import QueryError
 from lurcher.lanes import Request, is_located, structural
 from lurcher.lanes.structural import StructuralMatches, run
-from lurcher.query.plan import make_plan
+from lurcher.query import make_plan
 from lurcher.ranking import ranking_named
 from lurcher.storage.snapshot import Snapshot
 from tests.small import context_of, model_with, snapshot_of

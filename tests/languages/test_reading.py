@@ -13,11 +13,10 @@ from lurcher.chunking import code
 from lurcher.chunking.code import parse
 from lurcher.chunking.lines import LineIndex
 from lurcher.languages import load_capsule
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, MatchReader
+from lurcher.languages.base import COMMENT, Captures, DefinitionRules, MatchReader, each, members, names
 from lurcher.languages.definitions import extract
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import definition_rules
-from lurcher.languages.nodes import each, members, names
 
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]
 

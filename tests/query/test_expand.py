@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from lurcher.query.plan import expand, extract_terms, find_forms
+from lurcher.query import expand, extract_terms, find_forms
 
 
 class Known:

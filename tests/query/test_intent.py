@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.query.plan import (
+from lurcher.query import (
     LANGUAGE,
     REPORT,
     SYMBOL,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.query import syntax_pattern
-from lurcher.query.plan import make_plan
+from lurcher.query import make_plan, syntax_pattern
 from lurcher.query.syntax_pattern import is_pattern, looks_like_pattern
 from tests.small import snapshot_of
 

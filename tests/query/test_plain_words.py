@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher import terms
-from lurcher.query import plan
+from lurcher import query, terms
 from lurcher.terms import vocabulary
 
 PIECES = (
@@ -29,23 +28,23 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).flat
 def test_questions_are_read_as_the_expressions_say(text: str) -> None:
     line = text.strip()
     if "\n" not in line:
-        assert plan._is_qualified_name(line) is (plan.QUALIFIED.match(line) is not None)
-    assert plan.find_code_names(text) == list(dict.fromkeys(found[0] for found in plan._CODE_NAME.finditer(text)))
-    assert plan.find_capitalised_words(text) == list(dict.fromkeys(found[0] for found in plan._CAPITALISED.finditer(text)))
-    complains = plan._COMPLAINT.search(text) is not None
-    assert plan.requests_change(text) is (not plan._QUESTION.match(text) and complains)
-    assert plan._is_short_phrase(line) is (plan._PHRASE.fullmatch(line) is not None)
-    assert plan.split_qualified_name(text) == [
+        assert query._is_qualified_name(line) is (query.QUALIFIED.match(line) is not None)
+    assert query.find_code_names(text) == list(dict.fromkeys(found[0] for found in query._CODE_NAME.finditer(text)))
+    assert query.find_capitalised_words(text) == list(dict.fromkeys(found[0] for found in query._CAPITALISED.finditer(text)))
+    complains = query._COMPLAINT.search(text) is not None
+    assert query.requests_change(text) is (not query._QUESTION.match(text) and complains)
+    assert query._is_short_phrase(line) is (query._PHRASE.fullmatch(line) is not None)
+    assert query.split_qualified_name(text) == [
         part for part in re.split(r"::?|\.|#|->|/|\\", text.strip("@$#.:").removesuffix("()")) if part
     ]
-    if plan._REGEX_SYNTAX.search(line):
-        assert any(sign in line for sign in plan._REGEX_MARKS)
+    if query._REGEX_SYNTAX.search(line):
+        assert any(sign in line for sign in query._REGEX_MARKS)
 
 
 @pytest.mark.parametrize("text", ["how is a.b read", "retry after a failed request", "HTTPServer", "Foo::bar", "x y"])
 def test_both_ways_are_taken(text: str) -> None:
     """The expressions still decide about what is not plain."""
-    assert plan.detect_intent(text) == (plan.LANGUAGE if " " in text else plan.SYMBOL)
+    assert query.detect_intent(text) == (query.LANGUAGE if " " in text else query.SYMBOL)
 
 
 @settings(max_examples=400, deadline=None)

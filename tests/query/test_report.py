@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.query.plan import read_report
+from lurcher.query import read_report
 
 REPORT = """Retry loses the session cookie
 <!-- please fill in -->

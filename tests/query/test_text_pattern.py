@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import MissingExtra, QueryError
-from lurcher.query.plan import compile_phrase
+from lurcher.query import compile_phrase
 from lurcher.query.text_pattern import compile_pattern, parse_syntax
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from lurcher import config
-from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
+from lurcher.query import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import default
 from lurcher.ranking.evidence import noise_factors
 from tests.small import context_of, ranked_paths

@@ -10,8 +10,8 @@ import pytest
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.lanes import top_files
-from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking import Context, Ranking, classic, cosine, default, evidence
+from lurcher.query import LANGUAGE, REPORT, SYMBOL
+from lurcher.ranking import Context, Ranking, classic, default, evidence, linear
 from lurcher.ranking.evidence import DENSE_ALONE, _average_nearest_units, _find_largest, score_dense
 from tests.small import context_of, snapshot_of
 from tests.tables import WORDS, table_of
@@ -125,7 +125,7 @@ def test_a_filter_holds_for_what_is_near_too() -> None:
     context = asked()
     context.allowed = context.allowed.copy()
     context.allowed[:3] = False
-    for ranking in (default, classic, cosine):
+    for ranking in (default, classic, linear):
         assert set(paths(context, ranking.rank(context))) <= {"src/words.py", "tests/test_location.py"}
 
 
@@ -195,7 +195,7 @@ def test_classic_takes_only_the_nearest_candidates() -> None:
 def test_by_cosine_alone() -> None:
     context = asked(mode="dense")
     assert context.plan.lanes == ("dense",)
-    ranking = cosine.rank(context)
+    ranking = linear.rank_by_cosine(context)
     assert all(a >= b for a, b in pairwise(ranking.scores))
     for position, score in enumerate(ranking.scores):
         why = ranking.why(position)

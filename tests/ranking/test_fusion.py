@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.ranking.fusion import fuse_ranks, scale_min_max, select_diverse
+from lurcher.ranking.linear import fuse_ranks, scale_min_max, select_diverse
 
 SAME, OTHER = (1.0, 0.0), (0.0, 1.0)
 

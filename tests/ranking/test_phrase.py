@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.query.plan import compile_phrase, make_plan
+from lurcher.query import compile_phrase, make_plan
 from tests.small import snapshot_of
 
 FILES = {

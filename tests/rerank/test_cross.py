@@ -14,7 +14,7 @@ from lurcher.config import Settings, apply
 from lurcher.engine import Engine
 from lurcher.errors import ModelError, ServerError
 from lurcher.rerank import cross
-from lurcher.rerank.base import Candidate, Request
+from lurcher.rerank.stage import Candidate, Request
 from lurcher.runtime.process import Cache
 from tests.rerank.onnx_model import make_model
 from tests.rerank.server import Played, playing, send

@@ -16,8 +16,8 @@ from lurcher.config import Settings, apply
 from lurcher.errors import ServerError
 from lurcher.rerank import llm
 from lurcher.rerank import llm as prompt
-from lurcher.rerank.base import Candidate, Judged, Request
 from lurcher.rerank.llm import MARK, addresses_judge, make_prompt
+from lurcher.rerank.stage import Candidate, Judged, Request
 from tests.rerank.server import Played, playing, replying, send
 
 Model = Callable[[str, str, Any], str]

@@ -7,8 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.rerank.base import Candidate
 from lurcher.rerank.llm import best_window, make_prompt
+from lurcher.rerank.stage import Candidate
 
 
 def test_a_text_that_fits_is_whole() -> None:

@@ -15,8 +15,7 @@ from lurcher.config import Settings
 from lurcher.engine import Engine, diagnose
 from lurcher.errors import CursorError, QueryError
 from lurcher.rerank import stage as second
-from lurcher.rerank.base import Candidate, Judged
-from lurcher.rerank.stage import RerankedOrder, TopHits, run_rerankers
+from lurcher.rerank.stage import Candidate, Judged, RerankedOrder, TopHits, run_rerankers
 from lurcher.runtime.process import Cache
 from lurcher.types import Answer
 from tests.corpora.history.repo import Repo

@@ -16,7 +16,7 @@ from lurcher.engine import Engine
 from lurcher.errors import LurcherError, ModelError, ServerError
 from lurcher.net.http import Deadline
 from lurcher.types import Answer
-from lurcher.vectors.providers import infinity, ollama, openai, tei
+from lurcher.vectors import providers
 from lurcher.vectors.service import ProviderRequest, make_sparse_embedder
 from lurcher.vectors.text_model import TextModel
 from tests.rerank.server import Played, playing, replying, send
@@ -148,10 +148,10 @@ BAD: dict[str, Any] = {
     "no length": [*GOOD[:3], [0.0, 0.0]],
 }
 SHAPES: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "tei": (tei, lambda rows: rows),
-    "ollama": (ollama, lambda rows: {"embeddings": rows}),
-    "openai": (openai, lambda rows: {"data": _indexed(rows)}),
-    "infinity": (infinity, lambda rows: {"data": _indexed(rows)}),
+    "tei": (providers.connect_tei, lambda rows: rows),
+    "ollama": (providers.connect_ollama, lambda rows: {"embeddings": rows}),
+    "openai": (providers.connect_openai, lambda rows: {"data": _indexed(rows)}),
+    "infinity": (providers.connect_infinity, lambda rows: {"data": _indexed(rows)}),
 }
 
 
@@ -162,7 +162,7 @@ def _indexed(rows: Any) -> Any:
 def embedded(provider: str, answer: Any) -> Any:
     with playing(lambda wire, played, path, body: send(wire, answer)) as played:
         values = {"embedding.provider": provider, "embedding.url": played.url, "embedding.model": "m"}
-        service = SHAPES[provider][0].connect(ProviderRequest(apply(Settings(), values, "flag"), Path()))
+        service = SHAPES[provider][0](ProviderRequest(apply(Settings(), values, "flag"), Path()))
         return service.embed(TEXTS, Deadline.after(30))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lurcher.inspect import Basis
 from lurcher.inspect.impact import Dependent, ImpactAnswer
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.surfaces.cli import print_inspect
 from lurcher.types import IndexState
 from tests.corpora.history.repo import Repo

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from lurcher.runtime import threads
-from lurcher.runtime.threads import BackgroundCall, run_in_order
+from lurcher.runtime import parallel
+from lurcher.runtime.parallel import BackgroundCall, run_in_order
 
 
 def refuse() -> int:
@@ -18,7 +18,7 @@ def refuse() -> int:
 
 @pytest.fixture(params=[True, False])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "native", lambda: threads if request.param else None)
+    monkeypatch.setattr(parallel, "native", lambda: parallel if request.param else None)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.sources import FilesSettings, Root, find_root
 from lurcher.sources import git as git_command
-from lurcher.sources.files import FilesSettings
 from lurcher.sources.listing import list_files
-from lurcher.sources.roots import Root, find_root
 
 BOTH = pytest.mark.parametrize("use_git", [True, False], ids=["git", "walk"])
 

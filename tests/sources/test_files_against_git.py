@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lurcher.sources.files import FilesSettings
+from lurcher.sources import FilesSettings, Root
 from lurcher.sources.listing import list_files
-from lurcher.sources.roots import Root
 
 # No folder or file here has a name that the built-in rules leave out, so git's answer must be the whole answer.
 FOLDERS = st.lists(st.sampled_from(["a", "b", "ab", "x y", "d.d"]), max_size=3).map("/".join)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lurcher.errors import UsageError
-from lurcher.sources.files import FilesSettings
-from lurcher.sources.packages import base as source
-from lurcher.sources.packages.base import Library, asked_for, find, list_library
+from lurcher.sources import FilesSettings
+from lurcher.sources import packages as source
+from lurcher.sources.packages import Library, asked_for, find, list_library
 from tests.corpora.libraries.installed import PARSER, node, python, write
 
 

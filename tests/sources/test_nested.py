@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.sources import FilesSettings, Listing, Root
 from lurcher.sources import git as git_command
-from lurcher.sources.files import FilesSettings, Listing
 from lurcher.sources.git import worktree
 from lurcher.sources.listing import list_files
-from lurcher.sources.roots import Root
 
 BOTH = pytest.mark.parametrize("use_git", [True, False], ids=["git", "walk"])
 WHO = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "protocol.file.allow=always")

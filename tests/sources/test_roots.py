@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lurcher.errors import PathError
-from lurcher.sources.roots import Root, find_root
+from lurcher.sources import Root, find_root
 
 
 def test_a_work_tree_is_the_root_of_everything_in_it(repo, put):

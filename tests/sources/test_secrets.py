@@ -13,7 +13,7 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, LurcherError, PathError
 from lurcher.sources import decode, filter
-from lurcher.sources.secrets import REASON, SUSPECT, secret_path, secret_text
+from lurcher.sources.decode import REASON, SUSPECT, secret_path, secret_text
 from lurcher.storage import manifest as manifests
 from tests.corpora.history.repo import Repo
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.sources import FilesSettings, Root, TreeSignature, circumstances
 from lurcher.sources import git as git_command
-from lurcher.sources.files import FilesSettings, TreeSignature, circumstances
 from lurcher.sources.git import worktree
 from lurcher.sources.listing import list_files
-from lurcher.sources.roots import Root
 
 FILES = {
     "a.py": "", "src/b.py": "", "src/deep/c.py": "", ".gitignore": "*.log\nout/\nself/.gitignore\n", "x.log": "",

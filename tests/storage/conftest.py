@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.indexing.conftest import plain, root, scene
+from tests.indexing.conftest import any_scene, plain, root
 
-__all__ = ["plain", "root", "scene"]
+__all__ = ["any_scene", "plain", "root"]

@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lurcher.corpora.history import schema
 from lurcher.engine import Engine
-from lurcher.errors import CorruptIndex, PathError
+from lurcher.errors import PathError
 from lurcher.indexing import writer
 from lurcher.storage import disk, manifest
-from lurcher.storage.container import Container
 from lurcher.storage.segment import FORMAT
 from lurcher.types import Answer
-from tests.indexing.conftest import QUESTIONS, answers, in_two_segments, index_files, opened, write
+from tests.indexing.conftest import QUESTIONS, in_two_segments, index_files, opened, write
 from tests.indexing.faults import folder_bytes, restore
+from tests.storage.damage import intact
 from tests.storage.kinds import KEPT, Kept
 
 
-def intact(folder: Path) -> None:
-    """Every byte of an index on disk is as it should be."""
-    names = sorted(path.name for path in folder.iterdir())
-    own = [".gitignore", "CACHEDIR.TAG", "lock", "manifest"]
-    assert names == sorted([*own, *(name for name in names if name.endswith((".segment", ".outcomes")))])
-    for name in names:
-        if name not in (".gitignore", "CACHEDIR.TAG", "lock"):
-            Container.open(folder / name).verify()
+@pytest.fixture(scope="module", params=sorted(KEPT))
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Kept, dict[str, bytes], object]:
+    """An index of each corpus, of two segments; its files, and what it says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LURCHER_CONFIG", os.devnull)
+        kept = KEPT[request.param](tmp_path_factory.mktemp(request.param))
+        said, notes = kept.ask()
+    assert notes == []
+    return kept, folder_bytes(kept.folder), said
 
 
-@pytest.fixture(params=sorted(KEPT))
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
-    """An index of each schema, of two segments."""
-    return KEPT[request.param](tmp_path)
+@pytest.fixture
+def kept(made: tuple[Kept, dict[str, bytes], object]) -> Kept:
+    """The same, as it was at first."""
+    kept, files, _ = made
+    restore(kept.folder, files)
+    return kept
+
+
+@pytest.fixture
+def expected(made: tuple[Kept, dict[str, bytes], object]) -> object:
+    return made[2]
 
 
 @pytest.fixture
@@ -58,9 +64,7 @@ def ask(root: Path, engine: Engine | None = None) -> list[Answer]:
 
 @pytest.mark.parametrize("number", range(3), ids=["manifest", "one segment", "other segment"])
 @pytest.mark.parametrize("how", ["delete", "empty", "half", "last byte", "grow", "folder", "replace"])
-def test_a_file_that_is_broken_as_a_whole_is_rebuilt(kept: Kept, number: int, how: str) -> None:
-    expected, notes = kept.ask()
-    assert notes == []
+def test_a_file_that_is_broken_as_a_whole_is_rebuilt(kept: Kept, expected: object, number: int, how: str) -> None:
     path = kept.files()[number]
     data = path.read_bytes()
     path.unlink()
@@ -98,93 +102,53 @@ def test_an_index_of_an_older_format_is_rebuilt_with_one_line(
             older.setattr(module, "FORMAT", FORMAT - 1)
         kept = KEPT[kind](tmp_path)
     said, notes = kept.ask()
-    called = {"files": "index", "commits": "history index"}[kind]
+    called = {"history": "history index"}.get(kind, "index")
     assert notes == [f"the {called} was made with format {FORMAT - 1} (now {FORMAT}); it was rebuilt"]
     assert kept.ask() == (said, [])
 
 
-CUTS = (0, 1, 7, 8, 9, 100)
-FLIPS = 30
-
-
-def damaged(files: dict[str, bytes]) -> Iterator[tuple[str, str, dict[str, bytes]]]:
-    """Each file of an index cut at many lengths, with a bit flipped at many places, with more at its end, and gone."""
-    for name, data in files.items():
-        size = len(data)
-        lengths = {*CUTS, size // 4, size // 2, 3 * size // 4, size - 33, size - 24, size - 9, size - 1}
-        for length in sorted(length for length in lengths if 0 <= length < size):
-            yield name, "cut", {**files, name: data[:length]}
-        ends = (0, 4, size - 1, size - 5, size - 12, size - 16, size - 24, size - 40)
-        for position in sorted({*ends, *range(0, size, max(size // FLIPS, 1))} if size else ()):
-            if 0 <= position < size:
-                yield name, "flipped", {**files, name: flipped(data, position)}
-        yield name, "grown", {**files, name: data + b"\0"}
-        yield name, "gone", {other: kept for other, kept in files.items() if other != name}
-
-
-def flipped(data: bytes, position: int) -> bytes:
-    return data[:position] + bytes([data[position] ^ (1 << position % 8)]) + data[position + 1 :]
-
-
-def test_no_damage_to_any_file_goes_unseen_or_changes_an_answer(indexed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = indexed / ".lurcher"
-    questions = ("parse_cookie", "how are redirects followed")
-    expected = [hits(opened(indexed).search(question)) for question in questions]
-    files = folder_bytes(folder)
-    containers = {path.name for path in index_files(indexed)}
-    tally: Counter[str] = Counter()
-    for name, how, broken in damaged(files):
-        restore(folder, broken)
-        tally["tried"] += 1
-        engine = opened(indexed)
-        found = [engine.search(question) for question in questions]
-        assert [hits(answer) for answer in found] == expected, (name, how)
-        notes = [note.reason for answer in found for note in answer.degraded]
-        if notes:
-            tally["named by a search"] += 1
-            assert [note for note in notes if name not in note or "it was rebuilt" not in note] == [], (name, how)
-        elif name not in containers:
-            tally["of no consequence"] += 1  # nothing is believed that stands in a lock, a mark or a .gitignore
-        elif how == "gone":
-            tally["made anew"] += 1
-            assert name == "manifest"
-        elif (folder / name).read_bytes() != broken[name]:
-            tally["written anew"] += 1  # where nobody reads, until the next manifest took its place
-            assert name == "manifest"
-            intact(indexed / ".lurcher")
-        else:
-            # A search believes only what it has checked; what it did not read is found by whoever checks everything.
-            tally["named by a check of everything"] += 1
-            with pytest.raises(CorruptIndex, match=name):
-                Container.open(folder / name).verify()
-            engine.index(rebuild=True)
-        write(indexed, {"x.py": ""})
-        engine.index()  # whatever is missing is put back as soon as anything is written
-        (indexed / "x.py").unlink()
-        engine.index()
-        intact(indexed / ".lurcher")
-        assert opened(indexed).search(questions[0]).degraded == ()
-    with capsys.disabled():
-        print(f"\ndamage: {', '.join(f'{count} {what}' for what, count in tally.items())}, 0 unseen")
-    assert tally["named by a search"] > 60
-
-
-def test_a_segment_under_the_name_of_another_is_seen(indexed: Path) -> None:
+def test_a_segment_under_the_name_of_another_is_seen(kept: Kept, expected: object) -> None:
     """Both are sound, and each would show what the other has of the living and the dead."""
-    write(indexed, {"src/client.py": "def follow_redirects_again(): pass\n"})
-    opened(indexed).index()
-    expected = [hits(answer) for answer in ask(indexed)]
-    files = folder_bytes(indexed / ".lurcher")
-    segments = [path.name for path in index_files(indexed)[1:]]
-    assert len(segments) == 3
-    for one, other in itertools.permutations(segments, 2):
-        restore(indexed / ".lurcher", {**files, one: files[other], other: files[one]})
-        found = ask(indexed)
-        assert [hits(answer) for answer in found] == expected
-        assert any("it was rebuilt" in note.reason for note in found[0].degraded)
-        assert one in found[0].degraded[0].reason or other in found[0].degraded[0].reason
-        opened(indexed).index()
-        intact(indexed / ".lurcher")
+    one, other = kept.files()[1:3]
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+    said, notes = kept.ask()
+    assert said == expected
+    assert [note for note in notes if "it was rebuilt" in note and (one.name in note or other.name in note)] == notes != []
+    intact(kept.folder)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_damage_that_a_query_meets_is_repaired(kept: Kept, expected: object, share: float) -> None:
+    """Blocks are checked on first touch, so damage may be met in the middle of a search."""
+    for path in kept.files()[1:3]:
+        data = bytearray(path.read_bytes())
+        begin = 16 + int((len(data) - 200) * share)
+        for position in range(begin, min(begin + len(data) // 8, len(data) - 100)):
+            data[position] ^= 1
+        path.write_bytes(data)
+    said, notes = kept.ask()
+    assert said == expected
+    if any("checksum; it was rebuilt" in note for note in notes):
+        intact(kept.folder)
+        assert kept.ask() == (expected, [])
+    else:  # what no question read is found by whoever reads everything
+        assert notes == []
+        assert {name for path in kept.files()[1:3] for finding in kept.problems() if (name := path.name) in finding.message}
+
+
+def test_damaged_outcomes_are_found_again(tmp_path: Path) -> None:
+    kept = KEPT["history"](tmp_path)
+    expected, _ = kept.ask()
+    path = kept.files()[-1]
+    for data in (b"", path.read_bytes()[:-1], bytes(path.stat().st_size), None):
+        path.unlink()
+        if data is not None:
+            path.write_bytes(data)
+        assert any(path.name in finding.message for finding in kept.problems())
+        assert kept.ask() == (expected, [])
+        assert kept.problems() == []
 
 
 @pytest.mark.parametrize("merged", [False, True])
@@ -208,13 +172,10 @@ def test_an_old_manifest_over_new_segments_costs_no_answer(
     intact(indexed / ".lurcher")
 
 
-def test_a_folder_that_lost_its_mark_is_still_known_by_what_it_holds(indexed: Path) -> None:
-    expected = [hits(answer) for answer in ask(indexed)]
-    (indexed / ".lurcher/CACHEDIR.TAG").unlink()
-    found = ask(indexed)
-    assert [hits(answer) for answer in found] == expected
-    assert found[0].degraded == ()
-    intact(indexed / ".lurcher")
+def test_a_folder_that_lost_its_mark_is_still_known_by_what_it_holds(kept: Kept, expected: object) -> None:
+    (kept.folder / "CACHEDIR.TAG").unlink()
+    assert kept.ask() == (expected, [])
+    intact(kept.folder)
 
 
 @pytest.mark.parametrize("name", ["manifest", "notes.txt", "x.segment"])
@@ -226,21 +187,6 @@ def test_a_folder_of_someone_else_is_left_alone(root: Path, tmp_path: Path, name
     assert answer.hits
     assert "is not an index folder" in answer.degraded[0].reason
     assert folder_bytes(folder) == {name: b"precious"}
-
-
-def test_a_byte_flipped_under_an_open_engine_is_noticed(indexed: Path) -> None:
-    """Blocks are checked on first touch, so damage may be met in the middle of a search."""
-    expected = [hits(answer) for answer in ask(indexed)]
-    for path in index_files(indexed)[1:]:
-        data = bytearray(path.read_bytes())
-        for position in range(16, len(data) // 2):
-            data[position] ^= 1
-        path.write_bytes(data)
-    engine = opened(indexed)
-    found = ask(indexed, engine)
-    assert [hits(answer) for answer in found] == expected
-    assert any("checksum; it was rebuilt" in note.reason for note in found[0].degraded)
-    intact(indexed / ".lurcher")
 
 
 def test_symbols_survive_damage_too(indexed: Path) -> None:
@@ -293,63 +239,67 @@ def test_a_file_in_place_of_the_folder_is_a_mistake(root: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
-def test_a_disk_that_is_full_means_answers_from_memory(root: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
-    def fail(*arguments: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    said = [hits(answer) for answer in ask(root)]
-    opened(root).clear()
+def test_a_disk_that_is_full_means_answers_from_memory(
+    kept: Kept, expected: object, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    for path in kept.folder.iterdir():
+        path.unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(disk.os, failing, fail)
-        engine = opened(root)
-        found = ask(root, engine)
-    assert [hits(answer) for answer in found] == said
-    assert all("No space left on device" in answer.degraded[0].reason for answer in found)
-    assert not list((root / ".lurcher").glob("*.segment"))
-    assert not list((root / ".lurcher").glob(".*.tmp"))
+        patch.setattr(disk.os, failing, fail_with(errno.ENOSPC))
+        said, notes = kept.ask()
+    assert said == expected
+    assert notes and all("No space left on device" in note for note in notes)
+    assert not list(kept.folder.glob("*.segment"))
+    assert not list(kept.folder.glob(".*.tmp"))
     # Another engine, with space: everything is as it should be.
-    assert all(answer.degraded == () for answer in ask(root))
-    intact(root / ".lurcher")
+    assert kept.ask() == (expected, [])
+    intact(kept.folder)
 
 
-def test_a_disk_that_fills_up_later_keeps_the_last_good_generation(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def fail_with(error: int) -> Callable[..., None]:
     def fail(*arguments: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise OSError(error, os.strerror(error))
 
-    before = {path: path.read_bytes() for path in index_files(indexed)}
-    write(indexed, {"later.py": "def airship(): pass\n"})
+    return fail
+
+
+def test_a_disk_that_fills_up_later_keeps_the_last_good_generation(
+    kept: Kept, expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in kept.files()}
+    kept.add()
     with monkeypatch.context() as patch:
-        patch.setattr(disk.os, "replace", fail)
-        answer = opened(indexed).search("airship")
-    assert answer.hits[0].path == "later.py"
-    assert "in memory only" in answer.degraded[0].reason
-    assert {path: path.read_bytes() for path in index_files(indexed)} == before
-    assert opened(indexed).search("airship").degraded == ()
+        patch.setattr(disk.os, "replace", fail_with(errno.ENOSPC))
+        _, notes = kept.ask()
+    assert notes and all("in memory only" in note for note in notes)
+    assert {path: path.read_bytes() for path in kept.files()} == before
+    assert kept.ask()[1] == []
+    kept.take_back()
+    assert kept.ask() == (expected, [])
 
 
-def test_damage_and_an_unwritable_folder_at_once_still_give_an_answer(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    expected = [hits(answer) for answer in ask(indexed)]
-    for path in index_files(indexed)[1:]:
+def test_damage_and_an_unwritable_folder_at_once_still_give_an_answer(
+    kept: Kept, expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in kept.files()[1:3]:
         data = bytearray(path.read_bytes())
         data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
         path.write_bytes(data)
     with monkeypatch.context() as patch:
-        patch.setattr(disk.os, "replace", fail)
-        found = ask(indexed)
-    assert [hits(answer) for answer in found] == expected
-    assert {"in memory only" in note.reason for note in found[0].degraded} == {True, False}
+        patch.setattr(disk.os, "replace", fail_with(errno.EROFS))
+        said, notes = kept.ask()
+    assert said == expected
+    assert {"in memory only" in note for note in notes} == {True, False}
 
 
-def test_leftovers_of_a_killed_writer_are_swept(indexed: Path) -> None:
-    folder = indexed / ".lurcher"
-    (folder / ".abc.segment.999.tmp").write_bytes(b"half")
-    (folder / ("f" * 24 + ".segment")).write_bytes(b"nobody names this")
-    write(indexed, {"later.py": "x = 1\n"})
-    answers(opened(indexed))
-    intact(indexed / ".lurcher")
+def test_leftovers_of_a_killed_writer_are_swept(kept: Kept) -> None:
+    (kept.folder / ".abc.segment.999.tmp").write_bytes(b"half")
+    (kept.folder / ("f" * 24 + ".segment")).write_bytes(b"nobody names this")
+    kept.add()
+    kept.index()
+    kept.take_back()
+    kept.index()
+    intact(kept.folder)
 
 
 def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.errors import BroadRoot, ConfigError
 from lurcher.server.session import Session
-from lurcher.sources.roots import Root, breadth
+from lurcher.sources import Root, breadth
 from tests.corpora.history.repo import Repo
 from tests.surfaces.terminal import on_terminal
 

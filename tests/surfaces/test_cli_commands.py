@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.storage.folder import IndexFolder
+from lurcher.storage import IndexFolder
 from lurcher.surfaces.cli.flags import COMMANDS
 
 

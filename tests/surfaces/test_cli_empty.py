@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
+from lurcher.types import CONTEXTS
 
 
 @pytest.mark.parametrize("kind", ["empty", "repository", "ignored", "blank"])
@@ -40,4 +41,5 @@ def test_a_tree_without_text_has_an_index_like_any_other(
         assert ask("doctor", root, "--json").json["problems"] == 0
     with Engine.open(root) as engine:
         assert (engine.outline(root).total, engine.context(root).files) == (0, 2 if kind == "blank" else 0)
-
+        for context in CONTEXTS:
+            assert engine.search("how it begins", context=context).total == 0

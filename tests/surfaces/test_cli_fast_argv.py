@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import LurcherError
+from lurcher.surfaces import SEARCH, Parameter
 from lurcher.surfaces.cli.fast_argv import parse_search
 from lurcher.surfaces.cli.flags import parse
-from lurcher.surfaces.parameters import SEARCH, Parameter
 
 WORDS = st.sampled_from(
     ["how are redirects followed", "-", "", "src", "a=b", "--", "-5", "-x y", "é", "5", "0.5", "1e400", "x\ny", "none", "local"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.runtime.terminal import SafeStream, printable, printable_lines
+from lurcher.runtime.process import SafeStream, printable, printable_lines
 from lurcher.surfaces.cli.flags import COMMANDS
 from tests.surfaces.terminal import on_terminal
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.answer.page import count_tokens
+from lurcher.answer import count_tokens
 
 QUESTION = "how are redirects followed"
 

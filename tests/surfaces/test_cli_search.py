@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.answer.page import count_tokens
+from lurcher.answer import count_tokens
 
 HEAD = re.compile(r"^(?P<path>\S.*?):(?P<first>\d+)-(?P<last>\d+)(?:  (?P<symbol>\S.*?))?  (?P<score>\d\.\d{3})$")
 

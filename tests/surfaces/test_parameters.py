@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from lurcher import surfaces as p
 from lurcher.errors import LurcherError, QueryError, UsageError
 from lurcher.query.validate import FUSIONS, KNOWN, MAX_LIMIT
-from lurcher.surfaces import parameters as p
+from lurcher.surfaces import HTTP, MCP, Parameter, check, check_all, read
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.http.endpoints import ENDPOINTS, openapi_document
 from lurcher.surfaces.mcp.requests import ARGUMENTS, check_arguments, input_schema
-from lurcher.surfaces.parameters import HTTP, MCP, Parameter, check, check_all, read
 
 DECLARED = [value for value in vars(p).values() if isinstance(value, Parameter)]
 SEARCH = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "search")

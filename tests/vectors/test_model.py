@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from lurcher import config
+from lurcher import vectors as models
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, ModelError, PathError
-from lurcher.vectors import model as models
-from lurcher.vectors import select_model
+from lurcher.indexing.root_index import select_model
+from lurcher.vectors import BUILTIN_FILE, UNAVAILABLE, Model
 from lurcher.vectors.convert import choose_model, describe_model
-from lurcher.vectors.model import BUILTIN_FILE, UNAVAILABLE, Model
 from lurcher.vectors.table import Table
 from tests.tables import write_tiny
 

@@ -13,10 +13,10 @@ import pytest
 from lurcher import config
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, ModelError
+from lurcher.indexing.root_index import select_model
 from lurcher.net.http import Deadline
-from lurcher.vectors import select_model
-from lurcher.vectors.onnx_model import find_model
-from lurcher.vectors.providers import onnx
+from lurcher.vectors import onnx
+from lurcher.vectors.onnx import find_model
 from lurcher.vectors.service import ProviderRequest
 from lurcher.vectors.text_model import TextModel
 

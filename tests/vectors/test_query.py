@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.vectors.query import embed_terms
+from lurcher.vectors import embed_terms
 from lurcher.vectors.table import QUERY, Table
 from lurcher.vectors.unseen_terms import hash_grams, hash_term_grams
 from tests.kernel import kernel
@@ -35,7 +35,7 @@ ASKED: list[dict[str, float]] = [
 ]  # fmt: skip
 ALL = """
 from tests.vectors.test_query import ASKED, TABLES
-from lurcher.vectors.query import embed_terms
+from lurcher.vectors import embed_terms
 from lurcher.runtime.kernel import native
 print(native() is not None)
 for make in TABLES.values():

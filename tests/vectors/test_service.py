@@ -11,10 +11,11 @@ import pytest
 
 from lurcher import config
 from lurcher.errors import ConfigError, ModelError, ServerError
+from lurcher.indexing.root_index import select_model
 from lurcher.net import resilience
 from lurcher.net.http import Deadline
-from lurcher.vectors import select_model
-from lurcher.vectors.service import ProviderRequest, provider_named
+from lurcher.vectors.providers import provider_named
+from lurcher.vectors.service import ProviderRequest
 from lurcher.vectors.text_model import TextModel, describe_provider
 from tests.rerank import server
 from tests.rerank.server import Conduct, playing

@@ -1,1 +1,497 @@
-"""From a ranking to an answer: the excerpt of each hit, a page within a token budget, and the cursor of the next page."""
+"""From the findings of a corpus to one page of an answer within a token budget, and the cursor of the next page.
+
+    Findings → rerank → pack → Answer
+
+Pages partition the results, and no hit is cut to fit. A hit that does not fit what is left of this page waits for the next
+one, so a page begins at a position plus the hits before it that still wait (`PackState`). Tokens are those of cl100k_base.
+
+A cursor says where the next page begins; it is part of an answer and is sent back with the next query. It is base64url text
+(no padding) of
+
+    version (1 byte) | body | seal (8 bytes: keyed BLAKE2b over version and body)
+
+and the body of version 1 is: query digest (8), root digest (6), index digest (6), then as variable-length numbers the
+index generation, the position and the waiting results, each as its distance from the one before. Version 2 is for
+reranked answers: before the waiting results it has the number of rerankers, and for each the number of its scores and the
+scores. So a later page is computed from the same scores, without running a model again.
+
+Later versions must keep the version and the seal where they are, so that a cursor of another version can be told from a
+damaged one. The key is no secret: the seal catches accidents and edits by hand, and a cursor grants nothing that a query
+does not.
+"""
+
+from __future__ import annotations
+
+from _operator import _compare_digest as compare_digest
+from itertools import pairwise
+
+from lurcher.config import Settings
+from lurcher.errors import CursorError, QueryError, Template
+from lurcher.runtime.fastjson import blake2b, dumps
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, asdict, dataclass, field, lru_cache, replace
+from lurcher.types import Answer, Degraded, Hit, IndexState, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from _typeshed import DataclassInstance
+
+    from lurcher.rerank.stage import Candidate, Factor, RerankedOrder
+    from lurcher.runtime.process import Cache
+
+
+MAX_WAITING = 64
+"""How many hits may wait at once. Bounds the length of a cursor, and how far a small hit may overtake larger ones."""
+CHARACTERS_PER_TOKEN = 4
+_MAX_CACHED_CHARS = 8000
+"""Counts of texts with more characters are not cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackState:
+    """Where a page begins: all results before `position` were shown or reported, except those `waiting`."""
+
+    position: int = 0
+    waiting: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        bounds = (-1, *self.waiting, self.position)
+        if len(self.waiting) > MAX_WAITING or any(a >= b for a, b in pairwise(bounds)):
+            raise ValueError(f"not a place in a result list: {self.position}, {self.waiting}")
+
+
+START = PackState()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    indices: tuple[int, ...]
+    """The results to show, best first."""
+    costs: tuple[int, ...]
+    """The cost of each of `indices`."""
+    oversized: tuple[int, ...]
+    """Results larger than the whole budget; each is reported on one page only."""
+    next: PackState | None
+    """Where the next page begins; None when nothing is left. A next page always has something to show."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.costs)
+
+
+def pack(
+    cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START,
+    patience: int = MAX_WAITING,
+) -> Page:  # fmt: skip
+    """Fill one page from results 0 … total - 1, which are in score order; `cost(i)` is called at most once per result.
+
+    Stop after `patience` hits that do not fit the budget.
+    """
+    if limit < 1:
+        raise QueryError(f"the limit is {limit}; a page holds at least one hit", "use a limit of 1 or more")
+    if budget is not None and budget < 1:
+        raise QueryError(f"the budget is {budget} tokens; nothing fits", "use a budget of 1 or more, or none")
+    if start.position > total:
+        raise CursorError("the cursor points past the end of the results", "run the query again without the cursor")
+
+    left = budget
+    shown: list[int] = []
+    costs: list[int] = []
+    waiting: list[int] = []
+    oversized: list[int] = []
+    position = start.position
+
+    def full() -> bool:
+        return len(shown) == limit or left == 0
+
+    def place(index: int) -> None:
+        nonlocal left
+        price = cost(index)
+        if budget is not None and left is not None:
+            if price > budget:
+                oversized.append(index)
+                return
+            if price > left:
+                waiting.append(index)
+                return
+            left -= price
+        shown.append(index)
+        costs.append(price)
+
+    for at, index in enumerate(start.waiting):
+        if full():
+            waiting.extend(start.waiting[at:])
+            break
+        place(index)
+    while position < total and not full() and len(waiting) < min(patience, MAX_WAITING):
+        place(position)
+        position += 1
+    # Without looking ahead, results that end with oversized hits would lead to an empty next page.
+    if budget is not None and not waiting:
+        while position < total and cost(position) > budget:
+            oversized.append(position)
+            position += 1
+
+    more = position < total or bool(waiting)
+    return Page(tuple(shown), tuple(costs), tuple(oversized), PackState(position, tuple(waiting)) if more else None)
+
+
+def estimate_tokens(text: str) -> int:
+    """Roughly how many tokens the text has: a quarter of its characters, rounded up. Not a bound: see `count`."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def count_tokens(text: str) -> int:
+    """Exactly how many cl100k_base tokens the text has; the spelling of a special token counts as ordinary text."""
+    return _count_uncached(text) if len(text) > _MAX_CACHED_CHARS else _count_cached(text)
+
+
+def _count_uncached(text: str) -> int:
+    if not text:
+        return 0
+    from lurcher.answer.token_table import load_counter
+
+    count = load_counter()
+    try:
+        return count(text)
+    except UnicodeEncodeError:
+        return count(_replace_lone_surrogates(text))
+
+
+_count_cached = lru_cache(maxsize=1024)(_count_uncached)
+"""A server shows the same units for one query after another."""
+
+
+def _replace_lone_surrogates(text: str) -> str:
+    """Joins surrogate pairs and replaces lone ones by U+FFFD, as tiktoken does, because UTF-8 cannot encode them."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+VERSION, RERANKED = 1, 2
+MAX_LENGTH = 4096
+
+_KEY = b"lurcher cursor"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_SEAL_BYTES = 8
+_QUERY_BYTES = 8
+_ROOT_BYTES = 6
+_INDEX_BYTES = 6
+_LARGEST_NUMBER = 2**63 - 1
+_AGAIN = "run the query again without the cursor"
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Digests of what a result list depends on. A cursor is valid only while all of them are the same."""
+
+    query: bytes
+    root: bytes
+    index: bytes
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class CursorState:
+    place: PackState
+    fingerprint: Fingerprint
+    rerank_scores: tuple[tuple[int, ...], ...] | None = None
+    """The scores of each reranker for the first hits; None where nothing was reranked."""
+
+
+def make_fingerprint(
+    query: DataclassInstance, *, root: str, generation: int, checksum: str = "", options: str = ""
+) -> Fingerprint:
+    """Digest what the results depend on.
+
+    Every field of the query counts except the cursor itself. `checksum` is the manifest's: an index that was deleted
+    and rebuilt may reach the same generation. `options` is whatever else changes the list, such as ranking settings.
+    """
+    fields = {name: value for name, value in asdict(query).items() if name != "cursor"}
+    canonical = f'["query",[{_canonical(fields)},{_cached_canonical(options)}]]'
+    return Fingerprint(
+        query=blake2b(canonical.encode("ascii"), digest_size=_QUERY_BYTES).digest(),
+        root=_cached_digest("root", root, _ROOT_BYTES),
+        index=_cached_digest("index", (generation, checksum), _INDEX_BYTES),
+        generation=generation,
+    )
+
+
+def combine_fingerprints(prints: Sequence[Fingerprint]) -> Fingerprint:
+    """The fingerprint of a list that was merged from several."""
+
+    def digest(kind: str, size: int) -> bytes:
+        return _digest(kind, [getattr(item, kind).hex() for item in prints], size)
+
+    return Fingerprint(
+        digest("query", _QUERY_BYTES), digest("root", _ROOT_BYTES), digest("index", _INDEX_BYTES),
+        sum(item.generation for item in prints),
+    )  # fmt: skip
+
+
+def encode_cursor(state: CursorState) -> str:
+    """The same state always gives the same string."""
+    fingerprint = state.fingerprint
+    numbers = [fingerprint.generation, state.place.position]
+    if state.rerank_scores is not None:
+        numbers.append(len(state.rerank_scores))
+        for scores in state.rerank_scores:
+            numbers += [len(scores), *scores]
+    before = 0
+    for index in state.place.waiting:
+        numbers.append(index - before)
+        before = index
+    version = VERSION if state.rerank_scores is None else RERANKED
+    head = bytes([version]) + fingerprint.query + fingerprint.root + fingerprint.index
+    sealed = head + b"".join(_encode_number(value) for value in numbers)
+    return _encode_base64(sealed + _make_seal(sealed))
+
+
+def decode_cursor(text: str, *, expect: Fingerprint) -> CursorState:
+    """Read a cursor, or raise CursorError: damaged, other version, other folder, other query, or changed index."""
+    if len(text) > MAX_LENGTH:
+        raise CursorError(f"the cursor is too long ({len(text)} characters)", f"pass it as it was given, or {_AGAIN}")
+    sealed = _check_seal(text)
+    if sealed[0] not in (VERSION, RERANKED):
+        raise CursorError("the cursor was made by another version of lurcher", _AGAIN)
+    state = _parse_body(sealed[1:], sealed[0] == RERANKED)
+    if encode_cursor(state) != text:
+        raise _make_damage_error()
+    made = state.fingerprint
+    if made.root != expect.root:
+        raise CursorError("the cursor belongs to another folder", f"search the folder it came from, or {_AGAIN}")
+    if made.query != expect.query:
+        raise CursorError(
+            "the cursor belongs to another query or other options",
+            f"repeat the query with the same options, or {_AGAIN}",
+        )
+    if (made.generation, made.index) != (expect.generation, expect.index):
+        raise CursorError("the index has changed since; run the query again", _AGAIN)
+    return state
+
+
+def _check_seal(text: str) -> bytes:
+    """The bytes before the seal; raises unless the text is exactly what some version of `encode_cursor` wrote."""
+    try:
+        import base64
+
+        raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+    except ValueError as error:
+        raise _make_damage_error() from error
+    # The decoder skips foreign characters and ignores spare bits at the end; only the one true spelling is accepted.
+    if len(raw) <= _SEAL_BYTES or _encode_base64(raw) != text:
+        raise _make_damage_error()
+    sealed, seal = raw[:-_SEAL_BYTES], raw[-_SEAL_BYTES:]
+    if not compare_digest(seal, _make_seal(sealed)):
+        raise _make_damage_error()
+    return sealed
+
+
+def _parse_body(body: bytes, reranked: bool) -> CursorState:
+    cuts = (_QUERY_BYTES, _QUERY_BYTES + _ROOT_BYTES, _QUERY_BYTES + _ROOT_BYTES + _INDEX_BYTES)
+    query, root, index = body[: cuts[0]], body[cuts[0] : cuts[1]], body[cuts[1] : cuts[2]]
+    numbers = _decode_numbers(body[cuts[2] :])
+    if len(numbers) < 2:
+        raise _make_damage_error()
+    generation, position, *gaps = numbers
+    scores = None
+    if reranked:
+        scores, gaps = _parse_scores(gaps)
+    waiting: list[int] = []
+    for gap in gaps:
+        waiting.append(gap + (waiting[-1] if waiting else 0))
+    try:
+        place = PackState(position, tuple(waiting))
+    except ValueError as error:
+        raise _make_damage_error() from error
+    return CursorState(place, Fingerprint(query, root, index, generation), scores)
+
+
+def _parse_scores(numbers: list[int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
+    """The scores of each reranker, and the numbers after them."""
+    if not numbers:
+        raise _make_damage_error()
+    found, place = [], 1
+    for _ in range(numbers[0]):
+        if place >= len(numbers) or place + 1 + numbers[place] > len(numbers):
+            raise _make_damage_error()
+        found.append(tuple(numbers[place + 1 : place + 1 + numbers[place]]))
+        place += 1 + numbers[place]
+    return tuple(found), numbers[place:]
+
+
+def _make_damage_error() -> CursorError:
+    return CursorError("the cursor is damaged", f"pass it exactly as it was given, or {_AGAIN}")
+
+
+def _encode_base64(raw: bytes) -> str:
+    """base64url without padding. Importing the standard module would take longer than this loop."""
+    spare = -len(raw) * 8 % 6
+    number = int.from_bytes(raw, "big") << spare
+    return "".join(_LETTERS[number >> shift & 63] for shift in range(len(raw) * 8 + spare - 6, -1, -6))
+
+
+def _make_seal(sealed: bytes) -> bytes:
+    return blake2b(sealed, digest_size=_SEAL_BYTES, key=_KEY).digest()
+
+
+def _digest(kind: str, value: object, size: int) -> bytes:
+    return blake2b(_canonical([kind, value]).encode("ascii"), digest_size=size).digest()
+
+
+def _canonical(value: object) -> str:
+    return dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+# Digests that are the same for one query after another.
+_cached_digest = lru_cache(maxsize=64)(_digest)
+_cached_canonical = lru_cache(maxsize=8)(_canonical)
+
+
+def _encode_number(value: int) -> bytes:
+    """Seven bits a byte, lowest first, the high bit set on all but the last."""
+    if not 0 <= value <= _LARGEST_NUMBER:
+        raise ValueError(f"a cursor cannot carry {value}")
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _decode_numbers(raw: bytes) -> list[int]:
+    out: list[int] = []
+    value = shift = 0
+    for byte in raw:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            out.append(value)
+            value = shift = 0
+    if any(number > _LARGEST_NUMBER for number in out):
+        raise _make_damage_error()
+    return out
+
+
+Lap: TypeAlias = "Callable[[str], None]"
+
+
+class Listing(Protocol):
+    """Hits in order, each made on access. A listing may have `prefetch`, which gets the positions that will be accessed."""
+
+    def __len__(self) -> int: ...
+    def score(self, i: int) -> float: ...
+    def cost(self, i: int) -> int: ...
+    def hit(self, i: int) -> Hit: ...
+    def candidate(self, i: int) -> Candidate:
+        """The hit as a reranker reads it."""
+    def location(self, i: int) -> str:
+        """Path and lines, for messages."""
+    def why(self, i: int) -> Why:
+        """Rank and score in each lane, and the stages that make up its score."""
+
+
+class PageRequest(Protocol):
+    """The part of a query that decides which page to show."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def limit(self) -> int: ...
+    @property
+    def budget(self) -> int | None: ...
+    @property
+    def cursor(self) -> str | None: ...
+    @property
+    def rerank(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that one corpus, or several, found, and how."""
+
+    sources: tuple[str, ...]
+    listing: Listing
+    mode: str
+    intent: str
+    ranking: str
+    index: IndexState
+    fingerprint: Fingerprint
+    """What the order depends on; cursors are checked against it."""
+    notes: tuple[Degraded, ...] = ()
+    languages: tuple[str, ...] = ()
+    factors: Mapping[str, tuple[int, Factor]] = field(default_factory=dict)
+    """Rerankers of the corpus itself: name → (candidates, factor)."""
+    reranked: bool = True
+    """Whether the hits may be reranked; exact matches are not."""
+    at_least: bool = False
+    """Whether the search stopped early, so that there are more hits than these."""
+    named: int | None = None
+    """The number of places with the queried name as a whole word."""
+
+
+class _Unchanged:
+    """An order that is not reranked."""
+
+    stored, notes = (), ()
+
+    def before(self, position: int) -> int:
+        return position
+
+    def annotate(self, position: int, hit: Hit) -> Hit:
+        return hit
+
+
+def build_answer(found: Findings, query: PageRequest, settings: Settings, root: str, cache: Cache, lap: Lap) -> Answer:
+    """One page of the findings; `root` is the folder inside which the project's own settings may name files."""
+    listing, notes = found.listing, found.notes
+    names = query.rerank if found.reranked else ()
+    cursor = decode_cursor(query.cursor, expect=found.fingerprint) if query.cursor is not None else None
+    second: RerankedOrder | _Unchanged = _Unchanged()
+    if names:
+        from lurcher.rerank.stage import TopHits, run_rerankers
+
+        second = run_rerankers(
+            names, query.text, TopHits(len(listing), listing.score, listing.candidate), settings, root, cache,
+            stored=cursor.rerank_scores if cursor else None, factors=found.factors,
+        )  # fmt: skip
+        lap("rerank")
+    elif query.rerank:
+        notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", Template("use {mode=hybrid}")),)
+    page = pack(
+        lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
+        start=cursor.place if cursor else START, patience=settings.search.patience,
+    )  # fmt: skip
+    places = [second.before(i) for i in page.indices]
+    prefetch = getattr(listing, "prefetch", None)
+    if prefetch is not None:
+        prefetch(places)
+    hits = tuple([second.annotate(i, listing.hit(place)) for i, place in zip(page.indices, places, strict=True)])
+    notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
+    scores = second.stored if names else None
+    following = encode_cursor(CursorState(page.next, found.fingerprint, scores)) if page.next else None
+    lap("pack")
+    return Answer(
+        query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
+        found.index, notes, {}, found.languages, found.at_least, found.named,
+    )  # fmt: skip
+
+
+def _note_oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:
+    """A note about the hits that are larger than the whole budget."""
+    if not positions:
+        return ()
+    smallest = min(map(listing.cost, positions))
+    places = ", ".join(map(listing.location, positions[:3])) + (", …" if len(positions) > 3 else "")
+    many = "1 hit is" if len(positions) == 1 else f"{len(positions)} hits are"
+    return (
+        Degraded(
+            "budget", f"{many} larger than the whole budget: {places}",
+            Template("raise the budget to {*}, or use {snippet_lines}", smallest),
+        ),  # fmt: skip
+    )
+
+
+def add_notes(answer: Answer, before: tuple[Degraded, ...]) -> Answer:
+    return replace(answer, degraded=before + answer.degraded) if before else answer

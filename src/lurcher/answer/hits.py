@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from _collections_abc import Sequence
 
-from lurcher.answer import page
+from lurcher import answer
 from lurcher.lanes import is_located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking import Context, Ranking
@@ -23,7 +23,7 @@ from lurcher.types import Hit, Match, Query, Why
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from lurcher.rerank.base import Candidate
+    from lurcher.rerank.stage import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +389,7 @@ class HitList:
 
     def cost(self, i: int) -> int:
         if i not in self._costs:
-            measure = page.estimate_tokens if self._query.budget is None else page.count_tokens
+            measure = answer.estimate_tokens if self._query.budget is None else answer.count_tokens
             self._costs[i] = measure(self.text(i)[0])
         return self._costs[i]
 
@@ -407,7 +407,7 @@ class HitList:
         place = self._places[i][1]
         _, name, _ = self.named(i)
         header = self._snapshot.path(place.file) + (f" {name}" if name is not None else "")
-        from lurcher.rerank.base import Candidate
+        from lurcher.rerank.stage import Candidate
 
         return Candidate(header, read_text(self._snapshot, place), self.score(i))
 

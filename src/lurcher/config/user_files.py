@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lurcher.config.loader import apply, parse_toml, read_file, user_file_path
+from lurcher.config import apply, parse_toml, read_file, user_file_path
 from lurcher.config.schema import Settings, sections
 from lurcher.errors import ConfigError
 

@@ -5,7 +5,7 @@ A corpus knows neither the engine nor shared stores; `corpora.federation` merges
 
 from __future__ import annotations
 
-from lurcher.answer.page import build_answer
+from lurcher.answer import build_answer
 from lurcher.query.validate import as_tuple
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lurcher.answer.page import Findings, PageRequest
+    from lurcher.answer import Findings, PageRequest
     from lurcher.config import Settings
     from lurcher.indexing import View
     from lurcher.indexing.workspace import Workspace

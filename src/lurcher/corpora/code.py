@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lurcher.answer import page as cursors
+from lurcher import answer as cursors
+from lurcher.answer import Findings, add_notes
 from lurcher.answer.hits import Focus, HitList, locate_hits
-from lurcher.answer.page import Findings, add_notes
 from lurcher.errors import ModelError, Template
 from lurcher.indexing import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import LaneResult, Request, run_lanes, symbol
-from lurcher.query.plan import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
+from lurcher.query import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
 from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
 from lurcher.runtime.kernel import np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lurcher.indexing.freshness import BackgroundCheck
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Filter, IndexState, Progress
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
 
 _WITHOUT_VECTORS = ("lexical", "symbol", "literal", "structural")
 """Modes that need no vectors."""

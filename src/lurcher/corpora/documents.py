@@ -17,26 +17,25 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
-from lurcher.answer.page import add_notes
+from lurcher.answer import add_notes
 from lurcher.config import Settings, user_files
 from lurcher.corpora.code import CodeCorpus
 from lurcher.corpora.notes.corpus import NotesCorpus
 from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace
-from lurcher.registry import find
+from lurcher.runtime import find
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
-from lurcher.sources.roots import Root
-from lurcher.storage import disk
+from lurcher.sources import Root
+from lurcher.storage import digest_root, disk
 from lurcher.storage.disk import IndexLock
-from lurcher.storage.folder import digest_root
 from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from lurcher.answer.page import Findings
+    from lurcher.answer import Findings
     from lurcher.corpora import Corpus, SearchRequest, Services
     from lurcher.runtime.process import Stopwatch
 

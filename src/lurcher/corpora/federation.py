@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
-from lurcher.answer import page as cursors
-from lurcher.answer.page import Findings, Listing, add_notes
+from lurcher import answer as cursors
+from lurcher.answer import Findings, Listing, add_notes
 from lurcher.corpora.code import code_query
-from lurcher.errors import LurcherError, PathError, Template, UsageError
-from lurcher.query.plan import REPORT, SYMBOL, expand, extract_terms, requests_change
-from lurcher.rerank.base import Candidate
-from lurcher.rerank.stage import Factor
+from lurcher.errors import CorruptIndex, LurcherError, PathError, Template, UsageError
+from lurcher.query import REPORT, SYMBOL, expand, extract_terms, requests_change
+from lurcher.rerank.stage import Candidate, Factor
 from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
@@ -80,8 +79,8 @@ class Federation:
             return self._history.find(request, clock), ()
         except PathError as problem:
             return None, (Degraded("history", problem.message, ""),)
-        except UsageError:
-            raise
+        except (UsageError, CorruptIndex):
+            raise  # damage is repaired
         except LurcherError as problem:
             return None, (Degraded("history", problem.message, problem.hint),)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lurcher.answer.page import add_notes
+from lurcher.answer import add_notes
 from lurcher.corpora.code import CodeCorpus, code_query
 from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, Template, UsageError
 from lurcher.indexing import View
@@ -22,9 +22,8 @@ from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
-from lurcher.sources.files import Listing, mark_of
-from lurcher.sources.packages.base import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
-from lurcher.sources.roots import Root
+from lurcher.sources import Listing, Root, mark_of
+from lurcher.sources.packages import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.manifest import FOLDER_TAG
@@ -33,7 +32,7 @@ from lurcher.types import Answer, Degraded, Hit, Progress, silent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lurcher.answer.page import Findings
+    from lurcher.answer import Findings
     from lurcher.corpora import SearchRequest, Services
     from lurcher.runtime.process import Stopwatch
 

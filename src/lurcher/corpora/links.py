@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.corpora.history.search import HistoryRoot
+    from lurcher.corpora.history.corpus import HistoryRoot
 
 _MOST = 3
 """Links of one kind that a hit gets."""

@@ -1,9 +1,10 @@
-"""Labelled questions in five shapes, recognised by their fields.
+"""Labelled questions in six shapes, recognised by their fields.
 
 folder with repos.json                        code      a question → the files that answer it
 JSONL with base_commit, problem_statement     issues    a report → the files that its fix changed
 JSONL with title, query, commit               history   a report → the commit that fixed it
 JSONL with repo, query, commits               history   a question about the past → the commits that answer it
+JSONL with query and gold                     spans     a question → the lines that answer it
 JSONL with query and relevant or pattern      own       your own question about one folder
 
 Every field is checked: an error names the file, the line and what to write instead.
@@ -14,13 +15,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lurcher.errors import DatasetError
-from lurcher.evaluation.trees import bare_directory, message_of
+from lurcher.evaluation.spans import Gold, Range, merge_ranges
+from lurcher.evaluation.trees import bare_directory, git, message_of
 
 QUOTED, UNQUOTED = "quoted by the commit", "not quoted"
 MAX_PATTERN = 1_000
@@ -54,6 +57,8 @@ class Task:
     commits: tuple[str, ...] = ()
     category: str = ""
     language: str = ""
+    gold: Gold = field(default_factory=dict)
+    """The lines that answer it; `targets` has the same, one for each range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +84,12 @@ class Dataset:
     digest: str
     places: tuple[Place, ...]
     warnings: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Why questions cannot be asked here, and how many."""
 
 
 def load_dataset(path: Path, *, repos: Path | None = None, root: Path | None = None) -> Dataset:
-    """Load the dataset at a path, in any of the five shapes."""
+    """Load the dataset at a path, in any of the six shapes."""
     if path.is_dir():
         if not (path / "repos.json").is_file():
             raise DatasetError(f"{path} holds no repos.json", hint="name a folder with repos.json, or a JSONL file")
@@ -104,6 +111,8 @@ def load_dataset(path: Path, *, repos: Path | None = None, root: Path | None = N
     if {"repo", "query", "commits"} <= first.keys():
         mirrors = needed_folder(repos, "--repos", "bare git directories named OWNER+NAME/repo")
         return _load_past(path, rows, digest, mirrors)
+    if {"query", "gold"} <= first.keys():
+        return _load_spans(path, rows, digest, repos, root)
     return _load_own(path, rows, digest, needed_folder(root, "--root", "the repository that the questions are about"))
 
 
@@ -254,6 +263,63 @@ def _load_own(path: Path, rows: list[tuple[int, Any]], digest: str, root: Path) 
     return Dataset(path.stem, "own", digest, (place,), tuple(warnings))
 
 
+def _load_spans(
+    path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path | None, root: Path | None
+) -> Dataset:
+    """Rows with a commit are about a tree of a git directory, those with only a repository about an exported tree,
+    all others about the folder of --root."""
+    places: dict[tuple[str, str], list[Task]] = {}
+    seen: dict[str, int] = {}
+    warnings: list[str] = []
+    for number, item in rows:
+        row = Row(path, number, item)
+        name = row.optional_text("id") or f"line {number}"
+        if row.repeats(name, seen, warnings):
+            continue
+        commit = row.commit("commit") if "commit" in row.item else ""
+        repository = row.name("repo", f"{OWNER_AND_NAME}|{PLAIN_NAME}") if "repo" in row.item or commit else ""
+        gold = row.gold("gold")
+        places.setdefault((repository, commit), []).append(
+            Task(
+                name,
+                row.text("query"),
+                targets=span_targets(gold),
+                category=row.optional_text("category"),
+                language=row.optional_text("language"),
+                gold=gold,
+            )
+        )
+    left_out: Counter[str] = Counter()
+    found = []
+    for (repository, commit), tasks in places.items():
+        if not repository:
+            folder = needed_folder(root, "--root", "the repository that the questions are about").resolve()
+            found.append(Place(folder.name, folder.name, tuple(tasks), folder=folder))
+        elif not commit:
+            folder = needed_folder(repos, "--repos", "one exported tree per repository") / repository.replace("/", "+")
+            if folder.is_dir():
+                found.append(Place(folder.name, repository, tuple(tasks), folder=folder))
+            else:
+                left_out["no tree of the repository"] += len(tasks)
+        else:
+            directory = bare_directory(needed_folder(repos, "--repos", "bare git directories OWNER+NAME/repo"), repository)
+            if not directory.is_dir():
+                left_out["no git directory of the repository"] += len(tasks)
+            elif git(directory, "cat-file", "-e", f"{commit}^{{tree}}") is None:
+                left_out["no such commit in the git directory"] += len(tasks)
+            else:
+                name = f"{repository.replace('/', '+')}@{commit[:12]}"
+                found.append(Place(name, repository, tuple(tasks), git_directory=directory, commit=commit))
+    if not found:
+        reasons = ", ".join(f"{count} × {reason}" for reason, count in left_out.items())
+        raise DatasetError(f"none of the questions can be asked: {reasons}", hint="check --repos")
+    return Dataset(path.stem, "spans", digest, tuple(found), tuple(warnings), dict(left_out))
+
+
+def span_targets(gold: Gold) -> tuple[Target, ...]:
+    return tuple(Target(path, first, last) for path, ranges in gold.items() for first, last in ranges)
+
+
 def _labelled(row: Row, name: str, language: str) -> Task:
     targets = tuple(dict.fromkeys((*row.targets("relevant"), *row.targets("secondary", optional=True))))
     if not targets:
@@ -374,6 +440,20 @@ class Row:
         if start is not None and end is not None and end < start:
             raise self.error(f"{key} ends at line {end}, before it starts ({start})", "swap the lines")
         return Target("/".join(parts), start, end)
+
+    def gold(self, key: str) -> dict[str, tuple[Range, ...]]:
+        """Path → ranges of lines, merged where they overlap or touch."""
+        value = self.item[key]
+        if not isinstance(value, dict) or not value:
+            raise self.error(f"{key} names no lines", f'write "{key}": {{"path": [[first, last], …]}}')
+        found: dict[str, tuple[Range, ...]] = {}
+        for path, ranges in value.items():
+            pairs = ranges if isinstance(ranges, list) else []
+            if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+                raise self.error(f"{key} holds {ranges!r:.60} for {path}", "write pairs of lines: [[first, last], …]")
+            targets = [self._target(key, {"path": path, "start_line": one, "end_line": two}) for one, two in pairs]
+            found[targets[0].path] = merge_ranges((target.start_line or 1, target.end_line or 1) for target in targets)
+        return found
 
     def repeats(self, key: str, seen: dict[str, int], warnings: list[str]) -> bool:
         """Whether the question occurred before; a repeated one is skipped, with a warning, since it would count twice."""

@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lurcher.errors import DatasetError, LurcherError
-from lurcher.evaluation.datasets import Dataset, Place, Target, Task, load_dataset
+from lurcher.evaluation.datasets import Dataset, Place, Target, Task, load_dataset, span_targets
 from lurcher.evaluation.metrics import first_of_each, hit_at, ndcg, reciprocal_rank, target_ranks, token_recall
 from lurcher.evaluation.runs import QueryResult, Run, new_run
+from lurcher.evaluation.spans import line_scores
 from lurcher.evaluation.trees import export_tree, list_files, message_of, patch_id, verbatim_queries
-from lurcher.types import Answer, Hit
+from lurcher.types import Answer, Hit, Progress
 
 K = 10
 FETCHED = 20
 """Hits per query: twice K, so that ten files are left when only the first hit of each file counts."""
+LINES_FETCHED = 50
+"""Hits per query where lines are labelled: windows of a few lines must reach the largest token budget too."""
 TOKEN_BUDGETS = (500, 1000, 2000, 4000, 8000)
 WARM_UP = "open the index and read its tables"
 SHOWN_QUERY = 200
@@ -36,7 +39,6 @@ class Searcher(Protocol):
 
 
 OpenEngine = Callable[[Path], AbstractContextManager[Searcher]]
-Progress = Callable[[int, int, str], None]
 Judge = Callable[[Hit], bool]
 
 
@@ -47,7 +49,7 @@ def evaluate(
     repos: Path | None = None,
     root: Path | None = None,
     work: Path | None = None,
-    limit: int = FETCHED,
+    limit: int | None = None,
     options: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     only: Collection[str] = (),
@@ -56,37 +58,47 @@ def evaluate(
 ) -> Run:
     """Scores an engine on a dataset.
 
-    `repos` holds exported trees (code) or bare git directories (issues, history), `root` is the folder that your own
-    questions are about, `work` keeps the trees that are exported for issues. `options` go to every search; `settings`
-    are only recorded. `only` restricts the run to some repositories. A question that fails scores 0; when all fail,
-    the error is raised.
+    `repos` holds exported trees (code) or bare git directories (issues, history, spans), `root` is the folder that your own
+    questions are about, `work` keeps the trees that are exported from git. `options` go to every search; `settings`
+    are only recorded. `only` restricts the run to some repositories. Questions that cannot be asked here are left out
+    and counted; one that fails scores 0, and when all fail, the error is raised.
     """
     chosen = _restrict(load_dataset(dataset, repos=repos, root=root), only)
     search_options = dict(options or {})
     if chosen.kind == "history":
         search_options.setdefault("sources", ["history"])
+    limit = limit or (LINES_FETCHED if chosen.kind == "spans" else FETCHED)
     total = sum(len(place.tasks) for place in chosen.places)
-    tally = _Tally(warnings=list(chosen.warnings))
+    tally = _Tally(warnings=list(chosen.warnings), left_out=Counter(chosen.left_out))
     for place in chosen.places:
         folder = _prepare(place, chosen.kind, work)
         files = list_files(folder) if chosen.kind != "history" else []
+        if chosen.kind == "spans":
+            place = _with_lines_there(place, folder, files, tally)
+            if not place.tasks:
+                continue
         judges = _judges(place, files, tally.warnings)
-        if check_leaks:
+        # Reading every file of hundreds of trees would take longer than asking one question of each.
+        if check_leaks and not (chosen.kind == "spans" and place.commit):
             _warn_of_leaks(place, folder, files, tally.warnings)
         for task, answer, ms, failure in _answers(place, open_engine, folder, limit, search_options, tally):
             if progress is not None:
-                progress(len(tally.results), total, place.name)
+                progress(place.name, len(tally.results), total)
             hits = answer.hits if answer else ()
             tally.results.append(_score(place, task, hits, judges[task.id], ms, failure))
     if progress is not None:
-        progress(total, total, "")
-    if tally.failures and len(tally.failures) == total:
+        progress("", total, total)
+    if not tally.results:
+        raise DatasetError("the trees have none of the labelled lines", hint="check the paths and lines of the labels")
+    if tally.failures and len(tally.failures) == len(tally.results):
         raise tally.failures[0]
     tally.warnings += _counted("question failed", Counter(error.message for error in tally.failures))
     tally.warnings += _counted("answer degraded", tally.degraded)
     described = {"name": chosen.name, "kind": chosen.kind, "digest": chosen.digest}
     recorded = {"limit": limit, **search_options, **(settings or {})}
-    return new_run(tuple(tally.results), described, recorded, tally.opening_s, tuple(tally.warnings))
+    return new_run(
+        tuple(tally.results), described, recorded, tally.opening_s, tuple(tally.warnings), dict(sorted(tally.left_out.items()))
+    )
 
 
 @dataclass(slots=True)
@@ -94,6 +106,7 @@ class _Tally:
     """What is collected while a run goes on."""
 
     warnings: list[str]
+    left_out: Counter[str]
     results: list[QueryResult] = field(default_factory=list)
     failures: list[LurcherError] = field(default_factory=list)
     degraded: Counter[str] = field(default_factory=Counter)
@@ -138,7 +151,8 @@ def _restrict(dataset: Dataset, only: Collection[str]) -> Dataset:
         raise DatasetError(
             f"the dataset has no repository {', '.join(unknown)}", hint=f"choose from {', '.join(sorted(known))}"
         )
-    return replace(dataset, places=tuple(place for place in dataset.places if place.repository in only))
+    places = tuple(place for place in dataset.places if place.repository in only)
+    return replace(dataset, places=places, left_out={})
 
 
 def _prepare(place: Place, kind: str, work: Path | None) -> Path:
@@ -152,6 +166,32 @@ def _prepare(place: Place, kind: str, work: Path | None) -> Path:
     if work is None:
         raise DatasetError("a folder is needed to write the trees of issues to", hint="add --work FOLDER")
     return export_tree(place.git_directory, place.commit, work / place.name)
+
+
+def _with_lines_there(place: Place, folder: Path, files: Sequence[str], tally: _Tally) -> Place:
+    """The place with only the labelled lines that its tree has; a question without any is left out and counted."""
+    there = frozenset(files)
+    lengths: dict[str, int] = {}
+    tasks = []
+    for task in place.tasks:
+        gold = {}
+        for path, ranges in task.gold.items():
+            if path not in there:
+                tally.warnings.append(f"{place.name}: no file {path}, which a label names")
+                continue
+            if path not in lengths:
+                content = (folder / path).read_bytes()
+                lengths[path] = content.count(b"\n") + (not content.endswith(b"\n"))
+            kept = tuple((first, min(last, lengths[path])) for first, last in ranges if first <= lengths[path])
+            if len(kept) < len(ranges) or kept[-1] != ranges[-1]:
+                tally.warnings.append(f"{place.name}: {path} ends at line {lengths[path]}, before a label does")
+            if kept:
+                gold[path] = kept
+        if gold:
+            tasks.append(replace(task, gold=gold, targets=span_targets(gold)))
+        else:
+            tally.left_out["no labelled line in the tree"] += 1
+    return replace(place, tasks=tuple(tasks))
 
 
 def _judges(place: Place, files: Sequence[str], warnings: list[str]) -> dict[str, list[Judge]]:
@@ -202,15 +242,19 @@ def _score(
     failure: LurcherError | None,
 ) -> QueryResult:
     chunk_ranks = target_ranks(hits, judges)
-    file_ranks = target_ranks(first_of_each(hits, document_key), judges)
+    file_judges = [judge_target(Target(path), frozenset((path,))) for path in task.gold] if task.gold else judges
+    file_ranks = target_ranks(first_of_each(hits, document_key), file_judges)
     scores = {f"ndcg@{K}": ndcg(chunk_ranks, K), f"file_ndcg@{K}": ndcg(file_ranks, K)}
     for prefix, ranks in (("", chunk_ranks), ("file_", file_ranks)):
         scores[f"{prefix}mrr@{K}"] = reciprocal_rank(ranks, K)
         scores[f"{prefix}mrr@3"] = reciprocal_rank(ranks, 3)
         for depth in (1, 3, 5, K):
             scores[f"{prefix}hit@{depth}"] = hit_at(ranks, depth)
-    for budget in TOKEN_BUDGETS:
-        scores[f"recall@{budget}t"] = token_recall(hits, judges, lambda hit: hit.tokens, budget)
+    if task.gold:
+        scores |= line_scores(hits, task.gold)
+    else:
+        for budget in TOKEN_BUDGETS:
+            scores[f"recall@{budget}t"] = token_recall(hits, judges, lambda hit: hit.tokens, budget)
     return QueryResult(
         id=task.id,
         repository=place.repository,

@@ -164,6 +164,17 @@ def bootstrap(groups: Groups, over: str) -> Interval:
     return Interval(centre, percentile(draws, 0.025), percentile(draws, 0.975), over, resampled)
 
 
+def median_change(pairs: Sequence[tuple[float, float]]) -> Interval:
+    """How much the median of the second values is above that of the first, with its 95 % interval over resampled pairs."""
+
+    def change(sample: Sequence[tuple[float, float]]) -> float:
+        return percentile([after for _, after in sample], 0.5) - percentile([before for before, _ in sample], 0.5)
+
+    dice = random.Random(SEED)
+    draws = [change(dice.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES)] if pairs else []
+    return Interval(change(pairs), percentile(draws, 0.025), percentile(draws, 0.975), "queries", "queries")
+
+
 def permutation_test(groups: Groups, over: str) -> float:
     """Two-sided p-value of the paired differences under random signs: exact when they are few, sampled otherwise."""
     kept = [list(groups[name]) for name in sorted(groups) if groups[name]]

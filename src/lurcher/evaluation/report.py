@@ -9,18 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import DatasetError
-from lurcher.evaluation.metrics import Interval, average, bootstrap, percentile, permutation_test, sign_test
+from lurcher.evaluation.metrics import Interval, average, bootstrap, median_change, percentile, permutation_test, sign_test
 from lurcher.evaluation.runs import HEADLINES, Group, QueryResult, Run, Summary, by_repository, load_run
+from lurcher.evaluation.spans import BUDGETS, FIRST_LINE, NEVER, PRECISION_BUDGET
 
 MOVED = 10
 """How many of the questions that gained or lost most are listed."""
 COLUMNS = {
     "code": ("ndcg@10", "file_ndcg@10", "mrr@10", "hit@1", "hit@5", "hit@10"),
     "own": ("ndcg@10", "file_ndcg@10", "mrr@10", "hit@1", "hit@3", "hit@5", "hit@10"),
+    "spans": (
+        "mrr@10", "hit@1", "hit@5", "hit@10", "graded_ndcg@10", "file_mrr@10", "file_hit@1", "file_hit@5", "file_hit@10",
+    ),
     "issues": ("file_mrr@10", "file_hit@1", "file_hit@5", "file_hit@10", "file_ndcg@10"),
     "history": ("file_mrr@10", "file_mrr@3", "file_hit@1", "file_hit@3", "file_hit@10"),
 }
+LINE_MEASURES = (*(f"lines@{budget}t" for budget in BUDGETS), f"precision@{PRECISION_BUDGET}t")
 MAX_WARNINGS = 20
+MAX_LONE_REPOSITORIES = 20
+"""Where each repository has one question, more rows than these only repeat the results."""
 MOVE_WIDTH = 90
 Pairs = Sequence[tuple[QueryResult, QueryResult]]
 
@@ -81,6 +88,10 @@ class VariantComparison:
     gained: tuple[Move, ...]
     lost: tuple[Move, ...]
     latency_ms: dict[str, tuple[float, float]]
+    intervals: dict[str, Interval]
+    """The changes of the measures that the report shows, paired."""
+    first_line: tuple[float, float, Interval] | None = None
+    """The median of the tokens until the first labelled line, before and after, and its change."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -95,7 +106,15 @@ class VariantComparison:
             "gained": [move.to_dict() for move in self.gained],
             "lost": [move.to_dict() for move in self.lost],
             "latency_ms": {name: [round(one, 3), round(two, 3)] for name, (one, two) in self.latency_ms.items()},
+            "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
+            **({"first_line": self._first_line()} if self.first_line else {}),
         }
+
+
+    def _first_line(self) -> dict[str, Any]:
+        assert self.first_line is not None
+        before, after, change = self.first_line
+        return {"before": round(before, 1), "after": round(after, 1), "change": change.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +155,11 @@ def compare(before: Run | Path, after: Run | Path) -> Comparison:
     pairs = [(result, later[result.id]) for result in one.results if result.id in later]
     if not pairs:
         raise DatasetError("the runs have no question in common", hint="evaluate both on the same repositories")
-    metric, over = HEADLINES[one.dataset["kind"]]
     variants = dict.fromkeys(first.variant for first, _ in pairs)
     keys = sorted({*one.settings, *two.settings})
     return Comparison(
         dataset=one.dataset,
-        metric=metric,
+        metric=HEADLINES[one.dataset["kind"]][0],
         before=f"lurcher {one.lurcher}, {one.date}",
         after=f"lurcher {two.lurcher}, {two.date}",
         settings={
@@ -149,12 +167,13 @@ def compare(before: Run | Path, after: Run | Path) -> Comparison:
             for key in keys
             if one.settings.get(key) != two.settings.get(key)
         },
-        variants=tuple(_compare([p for p in pairs if p[0].variant == name], name, metric, over) for name in variants),
+        variants=tuple(_compare([p for p in pairs if p[0].variant == name], name, one.dataset["kind"]) for name in variants),
         left_out=len(one.results) + len(two.results) - 2 * len(pairs),
     )
 
 
-def _compare(pairs: Pairs, variant: str, metric: str, over: str) -> VariantComparison:
+def _compare(pairs: Pairs, variant: str, kind: str) -> VariantComparison:
+    metric, over = HEADLINES[kind]
     befores = [before for before, _ in pairs]
     afters = [after for _, after in pairs]
     shared = [name for name in befores[0].scores if name in afters[0].scores]
@@ -184,7 +203,17 @@ def _compare(pairs: Pairs, variant: str, metric: str, over: str) -> VariantCompa
             name: (percentile(times[0], share), percentile(times[1], share))
             for name, share in (("p50", 0.5), ("p95", 0.95))
         },
+        intervals={
+            name: bootstrap(_paired_changes(pairs, name), over) for name in (*COLUMNS[kind], *LINE_MEASURES) if name in shared
+        },
+        first_line=_first_line_change(pairs) if FIRST_LINE in shared else None,
     )
+
+
+def _first_line_change(pairs: Pairs) -> tuple[float, float, Interval]:
+    tokens = [(before.scores[FIRST_LINE], after.scores[FIRST_LINE]) for before, after in pairs]
+    befores, afters = ([pair[side] for pair in tokens] for side in (0, 1))
+    return percentile(befores, 0.5), percentile(afters, 0.5), median_change(tokens)
 
 
 def _groups(pairs: Pairs, metric: str, key: Callable[[QueryResult], str]) -> tuple[Difference, ...]:
@@ -196,9 +225,7 @@ def _groups(pairs: Pairs, metric: str, key: Callable[[QueryResult], str]) -> tup
 
 
 def _difference(name: str, pairs: Pairs, metric: str, over: str) -> Difference:
-    changes: dict[str, list[float]] = defaultdict(list)
-    for before, after in pairs:
-        changes[before.repository].append(after.scores[metric] - before.scores[metric])
+    changes = _paired_changes(pairs, metric)
     return Difference(
         name=name,
         queries=len(pairs),
@@ -209,6 +236,13 @@ def _difference(name: str, pairs: Pairs, metric: str, over: str) -> Difference:
     )
 
 
+def _paired_changes(pairs: Pairs, metric: str) -> dict[str, list[float]]:
+    changes: dict[str, list[float]] = defaultdict(list)
+    for before, after in pairs:
+        changes[before.repository].append(after.scores[metric] - before.scores[metric])
+    return changes
+
+
 def _describe(run: Run) -> str:
     return f"{run.dataset['name']} ({run.dataset['kind']}, {run.dataset['digest']})"
 
@@ -217,6 +251,9 @@ def format_report(run: Run, *, all_warnings: bool = False) -> str:
     """Headline, groups, latency and warnings of a run, in a page."""
     data = run.dataset
     lines = [f"{data['name']} ({data['kind']}, {data['digest']}) · {run.date} · lurcher {run.lurcher}"]
+    if run.left_out:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in run.left_out.items())
+        lines.append(f"{len(run.results)} questions; left out: {reasons}")
     for summary in run.summaries:
         lines += ["", *_summary(summary, data["kind"], several=len(run.summaries) > 1)]
     lines += ["", f"opening and indexing {run.opening_s:.1f} s"]
@@ -239,15 +276,30 @@ def _summary(summary: Summary, kind: str, *, several: bool) -> Iterable[str]:
     yield from table(_rows(summary, kind), ["", "queries", *(column_name(name, kind) for name in COLUMNS[kind])])
     yield ""
     tokens = {name: value for name, value in summary.by_queries.scores.items() if name.startswith("recall@")}
-    yield "recall in tokens  " + "  ".join(
-        f"{name.removeprefix('recall@').removesuffix('t')}: {value:.3f}" for name, value in tokens.items()
-    )
+    if tokens:
+        yield "recall in tokens  " + "  ".join(
+            f"{name.removeprefix('recall@').removesuffix('t')}: {value:.3f}" for name, value in tokens.items()
+        )
+    if summary.first_line is not None:
+        yield from _lines_read(summary)
     yield (
         f"any hit {summary.match_rate:.3f} · distinct first hits {summary.top1_diversity:.3f}"
         f" · first three repeat a {'commit' if kind == 'history' else 'file'} {summary.top3_duplicates:.3f}"
     )
     failed = f" · {summary.failed} failed" if summary.failed else ""
     yield f"latency p50 {summary.latency_ms['p50']:.2f} ms · p95 {summary.latency_ms['p95']:.2f} ms{failed}"
+
+
+def _lines_read(summary: Summary) -> Iterable[str]:
+    scores = summary.by_queries.scores
+    yield "lines in tokens   " + "  ".join(f"{budget}: {scores[f'lines@{budget}t']:.3f}" for budget in BUDGETS)
+    assert summary.first_line is not None
+    median = summary.first_line.median
+    yield (
+        f"precision in {PRECISION_BUDGET} tokens {scores[f'precision@{PRECISION_BUDGET}t']:.3f}"
+        f" · tokens until the first labelled line: median {'never' if median >= NEVER else f'{median:.0f}'},"
+        f" never read in {summary.first_line.never} of {summary.queries}"
+    )
 
 
 def _rows(summary: Summary, kind: str) -> Iterable[Sequence[str]]:
@@ -261,6 +313,8 @@ def _rows(summary: Summary, kind: str) -> Iterable[Sequence[str]]:
         ("language", summary.languages),
         ("repository", summary.repositories),
     ):
+        if title == "repository" and len(groups) == summary.queries > MAX_LONE_REPOSITORIES:
+            continue
         # One group repeats the line above it; but that no report is quoted by its commit is worth a line.
         if len(groups) > 1 or (groups and kind == "history" and title == "category"):
             yield [title]
@@ -297,14 +351,19 @@ def _variant(entry: VariantComparison, metric: str, kind: str, *, several: bool)
     yield from table(_changes(entry), ["", "queries", "before", "after", "change", "95 % interval", "p"])
     yield ""
     measures = [
-        [column_name(name, kind), f"{one:.4f}", f"{two:.4f}", f"{two - one:+.4f}"]
+        [column_name(name, kind), f"{one:.4f}", f"{two:.4f}", f"{two - one:+.4f}", *_bounds(entry.intervals.get(name))]
         for name, (one, two) in entry.metrics.items()
+        if name != FIRST_LINE
     ]
+    if entry.first_line is not None:
+        one, two, change = entry.first_line
+        bounds = f"[{change.low:+.0f}, {change.high:+.0f}]"
+        measures.append(["tokens until the first line, median", f"{one:.0f}", f"{two:.0f}", f"{two - one:+.0f}", bounds])
     times = [
         [f"latency {name} ms", f"{one:.2f}", f"{two:.2f}", f"{two - one:+.2f}"]
         for name, (one, two) in entry.latency_ms.items()
     ]
-    yield from table([*measures, *times], ["", "before", "after", "change"])
+    yield from table([*measures, *times], ["", "before", "after", "change", "95 % interval"])
     for heading, moves in (("gained most", entry.gained), ("lost most", entry.lost)):
         if moves:
             yield ""
@@ -312,8 +371,13 @@ def _variant(entry: VariantComparison, metric: str, kind: str, *, several: bool)
             yield from (_move(move) for move in moves)
 
 
+def _bounds(interval: Interval | None) -> Sequence[str]:
+    return [f"[{interval.low:+.3f}, {interval.high:+.3f}]"] if interval is not None else []
+
+
 def _changes(entry: VariantComparison) -> Iterable[Sequence[str]]:
-    for title, differences in (("category", entry.categories), ("repository", entry.repositories)):
+    lone = len(entry.repositories) == entry.headline.queries > MAX_LONE_REPOSITORIES
+    for title, differences in (("category", entry.categories), ("repository", () if lone else entry.repositories)):
         if differences:
             yield [title]
             yield from (_change(difference) for difference in differences)
@@ -339,6 +403,9 @@ def _move(move: Move) -> str:
 
 def column_name(metric: str, kind: str) -> str:
     """A measure as people read it: what is ranked is files, or commits in history."""
+    if kind == "spans":
+        ranked = metric.startswith(("mrr", "hit", "ndcg"))
+        return f"span {metric}" if ranked else metric.replace("_", " ")
     if not metric.startswith("file_"):
         return metric
     bare = metric.removeprefix("file_")

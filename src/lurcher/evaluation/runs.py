@@ -16,13 +16,15 @@ from typing import Any
 
 from lurcher.errors import DatasetError
 from lurcher.evaluation.metrics import Interval, bootstrap, match_rate, mean, percentile, top1_diversity, top3_duplicate_rate
+from lurcher.evaluation.spans import FIRST_LINE, NEVER
 from lurcher.evaluation.trees import git
-from lurcher.version import VERSION
+from lurcher.runtime import VERSION
 
 FORMAT = "lurcher-run/1"
 HEADLINES = {
     "code": ("ndcg@10", "repositories"),
     "own": ("ndcg@10", "queries"),
+    "spans": ("mrr@10", "queries"),
     "issues": ("file_mrr@10", "queries"),
     "history": ("file_mrr@10", "queries"),
 }
@@ -42,6 +44,8 @@ class Run:
     opening_s: float
     """Seconds spent opening, and so indexing, all folders."""
     warnings: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Why questions of the dataset were not asked, and how many."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -53,6 +57,7 @@ class Run:
             "dataset": self.dataset,
             "opening_s": self.opening_s,
             "warnings": list(self.warnings),
+            "left_out": self.left_out,
             "aggregates": {summary.variant: summary.to_dict() for summary in self.summaries},
             "results": [result.to_dict() for result in self.results],
         }
@@ -113,6 +118,8 @@ class Summary:
     categories: tuple[Group, ...] = ()
     languages: tuple[Group, ...] = ()
     repositories: tuple[Group, ...] = field(default=())
+    first_line: FirstLine | None = None
+    """Where lines are labelled."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -129,7 +136,20 @@ class Summary:
             "categories": {group.name: group.to_dict() for group in self.categories},
             "languages": {group.name: group.to_dict() for group in self.languages},
             "repositories": {group.name: group.to_dict() for group in self.repositories},
+            **({"first_line": self.first_line.to_dict()} if self.first_line else {}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLine:
+    """The tokens until the first labelled line is read."""
+
+    median: float
+    never: int
+    """Questions none of whose lines was read; they count as more tokens than any other."""
+
+    def to_dict(self) -> dict[str, float]:
+        return {"median_tokens": round(self.median, 1), "never": self.never}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +199,13 @@ def _summarise(results: list[QueryResult], variant: str, kind: str) -> Summary:
         categories=_groups(results, lambda result: result.category),
         languages=_groups(results, lambda result: result.language),
         repositories=repositories,
+        first_line=_first_line(results),
     )
+
+
+def _first_line(results: Sequence[QueryResult]) -> FirstLine | None:
+    tokens = [result.scores[FIRST_LINE] for result in results if FIRST_LINE in result.scores]
+    return FirstLine(percentile(tokens, 0.5), sum(value >= NEVER for value in tokens)) if tokens else None
 
 
 def _groups(results: list[QueryResult], key: Callable[[QueryResult], str]) -> tuple[Group, ...]:
@@ -201,6 +227,7 @@ def new_run(
     settings: Mapping[str, Any],
     opening_s: float,
     warnings: tuple[str, ...],
+    left_out: dict[str, int] | None = None,
 ) -> Run:
     """A run of now, on this machine, by this version."""
     return Run(
@@ -213,6 +240,7 @@ def new_run(
         summaries=summarise(results, dataset["kind"]),
         opening_s=round(opening_s, 3),
         warnings=warnings,
+        left_out=left_out or {},
     )
 
 
@@ -281,6 +309,7 @@ def load_run(path: Path) -> Run:
             summaries=summarise(results, dataset["kind"]),
             opening_s=_number(raw["opening_s"]),
             warnings=tuple(_checked(item, str) for item in _checked(raw["warnings"], list)),
+            left_out={name: _checked(count, int) for name, count in _checked(raw.get("left_out", {}), dict).items()},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(f"{path} is damaged: {type(error).__name__}: {error}", hint="evaluate again") from None

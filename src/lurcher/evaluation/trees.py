@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,8 @@ from lurcher.errors import DatasetError
 OFFLINE = ("git", "-c", "protocol.allow=never")
 SKIPPED = frozenset({".git", ".hg", ".svn", ".lurcher", "node_modules", "__pycache__"})
 MAX_BYTES = 1_000_000
+MAX_EXPORTED = 2_000_000
+"""Larger files are not written: nothing indexes them."""
 MIN_WORDS = 3
 
 
@@ -68,44 +69,46 @@ def export_tree(git_directory: Path, commit: str, target: Path) -> Path:
 
 
 def _extract(git_directory: Path, commit: str, folder: Path) -> None:
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(
-            [*OFFLINE, "-C", str(git_directory), "archive", "--format=tar", commit],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        ) as process,
-    ):
-        broken = ""
-        try:
-            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                for member in archive:
-                    _write(archive, member, folder)
-        except tarfile.TarError as error:
-            broken = str(error)
-        if process.stdout is not None:
-            process.stdout.read()  # git may still be padding its last block
-        if process.wait() or broken:
-            errors.seek(0)
-            reason = errors.read().decode("utf-8", "replace").strip().splitlines()
-            raise DatasetError(
-                f"git cannot export {commit[:12]} of {git_directory.parent.name}: {reason[-1] if reason else broken}",
-                hint="fetch that commit into the bare repository, then run again",
-            )
+    """Write every file of a commit that the repository has.
 
-
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    name = PurePosixPath(member.name)
+    `git archive` would leave out what `.gitattributes` excludes from releases, and stop at a blob that a partial clone lacks.
+    """
+    listed = git(git_directory, "ls-tree", "-r", "-z", "--full-tree", commit)
+    if listed is None:
+        raise DatasetError(
+            f"git cannot export {commit[:12]} of {git_directory.parent.name}: there is no such tree",
+            hint="fetch that commit into the bare repository, then run again",
+        )
+    entries = [entry.partition("\t") for entry in listed.split("\0") if entry]
     # Links are left out: nothing indexes them, and one that points outside would leave the folder.
-    if not member.isfile() or name.is_absolute() or ".." in name.parts:
+    files = [(fields.split()[2], path) for fields, _, path in entries if fields.startswith("100")]
+    with tempfile.TemporaryFile() as wanted:
+        wanted.write("".join(f"{sha}\n" for sha, _ in files).encode())
+        wanted.seek(0)
+        with subprocess.Popen(
+            [*OFFLINE, "-C", str(git_directory), "cat-file", "--batch"],
+            stdin=wanted,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            stdout = process.stdout
+            assert stdout is not None
+            for _, path in files:
+                heading = stdout.readline().split()
+                if len(heading) != 3:  # missing: a partial clone lacks its largest files
+                    continue
+                content = stdout.read(int(heading[2]) + 1)[:-1]
+                if len(content) <= MAX_EXPORTED:
+                    _write(folder, path, content)
+
+
+def _write(folder: Path, path: str, content: bytes) -> None:
+    name = PurePosixPath(path)
+    if name.is_absolute() or ".." in name.parts:
         return
-    content = archive.extractfile(member)
-    if content is not None:
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as out:
-            shutil.copyfileobj(content, out)
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
 
 
 def message_of(git_directory: Path, commit: str) -> str | None:

@@ -11,8 +11,8 @@ from _thread import RLock
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex
 from lurcher.languages import outdated
 from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, dataclass, replace, suppress
+from lurcher.storage import IndexFolder
 from lurcher.storage import manifest as manifests
-from lurcher.storage.folder import IndexFolder
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Progress
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
 
     class SnapshotLike(Protocol):
         @property
@@ -207,6 +207,14 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
     def read_from_disk(self) -> tuple[AnyManifest, AnySnapshot] | None:
         """The index as it is on disk, opened; None where there is none."""
         return self._generation.read_from_disk()
+
+    def identity(self) -> Identity | None:
+        """A value that changes whenever the index is written; None if there is none on disk."""
+        return self._generation.disk_identity()
+
+    def is_trusted(self) -> bool:
+        """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
+        return self._generation.is_trusted()
 
     def repair(self, progress: Progress) -> bool:
         """Check every byte on disk and rebuild what is damaged; False where nothing is."""

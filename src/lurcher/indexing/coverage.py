@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from lurcher.languages.detect import LANGUAGES
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, replace
-from lurcher.runtime.terminal import format_count
-from lurcher.sources.files import MOST_EXAMPLES
+from lurcher.runtime.process import format_count
+from lurcher.sources import MOST_EXAMPLES
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, UNREADABLE, WAITING
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR
 from lurcher.types import Degraded
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from lurcher.indexing.freshness import Changes
-    from lurcher.sources.files import Entry
+    from lurcher.sources import Entry
     from lurcher.storage.manifest import FileRow, Manifest
     from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError, Template
 from lurcher.net.http import Deadline
+from lurcher.storage import IndexFolder
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import ContainerWriter, as_bytes
-from lurcher.storage.folder import IndexFolder
 from lurcher.storage.segment import FILES, FUNCTION_KINDS, KINDS, TYPE_KINDS, Segment
 from lurcher.storage.tables import VectorGroup
 from lurcher.storage.vectors import KEY_BYTES, KIND, VectorSidecar, check_sidecar
 from lurcher.types import HEADING, HEADING_PATH, Progress
+from lurcher.vectors import wrong_size_error
 from lurcher.vectors.quantise import normalise_sums
-from lurcher.vectors.query import wrong_size_error
 from lurcher.vectors.text_model import TextModel
 
 if TYPE_CHECKING:

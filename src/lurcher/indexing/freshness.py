@@ -11,7 +11,7 @@ import os
 
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
-from lurcher.sources.files import Entry, Listing, Marks, TreeSignature, mark
+from lurcher.sources import Entry, Listing, Marks, TreeSignature, mark
 from lurcher.storage.manifest import ROW_BYTES, STAMP_OFFSET, FileRow, FileRows, Manifest
 from lurcher.types import Degraded, IndexState
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from lurcher.sources.files import Mark, TreeSignature, mark, mark_of
+from lurcher.sources import Mark, TreeSignature, mark, mark_of
 from lurcher.storage.manifest import Manifest
 
 MAX_TRUST_SECONDS = 2.0

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, T
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked, LurcherError, Template
 from lurcher.indexing.embed import TextGroup, describe_segment, embed_missing
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
+from lurcher.storage import live_mask, live_rows_by_segment
 from lurcher.storage.container import PACKED, Container
 from lurcher.storage.container_writer import ContainerWriter
-from lurcher.storage.folder import live_mask, live_rows_by_segment
 from lurcher.storage.manifest import Manifest
 from lurcher.storage.postings import open_lists, read_lists
 from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILES, Segment, read_table

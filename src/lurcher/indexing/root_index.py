@@ -30,15 +30,13 @@ from lurcher.indexing.freshness import (
 )
 from lurcher.runtime.light import TYPE_CHECKING, replace, suppress
 from lurcher.runtime.process import exists, is_inside
-from lurcher.sources.files import FilesSettings, Listing, circumstances
-from lurcher.sources.roots import Root, breadth
+from lurcher.sources import FilesSettings, Listing, Root, breadth, circumstances
+from lurcher.storage import IndexFolder, digest_root, index_folder_of, open_snapshot
 from lurcher.storage import manifest as manifests
-from lurcher.storage.folder import IndexFolder, digest_root, index_folder_of, open_snapshot
 from lurcher.storage.manifest import UNREADABLE, Manifest
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Progress
-from lurcher.vectors import select_model
-from lurcher.vectors.model import Model
+from lurcher.vectors import BUILTIN, NONE, Model, find_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -262,7 +260,7 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             )
         behind = self.count_stale(manifest, changes) if changes else 0
         if behind:
-            from lurcher.runtime.terminal import format_count
+            from lurcher.runtime.process import format_count
 
             notes += [locked] if locked else []
             reason = f"{format_count(behind, 'file')} changed since the index was made"
@@ -376,7 +374,7 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
 
     def _list_while_loading(self) -> Listing:
         """List the tree in a forked child, where possible, while this process loads the modules for a first build."""
-        from lurcher.runtime.fork import ForkedCall, can_fork
+        from lurcher.runtime.parallel import ForkedCall, can_fork
 
         call = None
         with suppress(OSError):
@@ -442,10 +440,6 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
                 return manifest.generation > 0 and not manifest.is_partial
             except IndexError_:
                 return False
-
-    def is_trusted(self) -> bool:
-        """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
-        return self._generation.is_trusted()
 
     def was_replaced(self) -> bool:
         """Whether another process has written the index since we read it."""
@@ -537,3 +531,14 @@ def is_allowed(settings: Settings, name: str) -> bool:
 
         return bool(user_setting(settings, f"index.{name}"))
     return False
+
+
+def select_model(settings: Settings, root: Path | str) -> Model:
+    """The model that the settings name for the project at `root`: a term table, or a provider's model."""
+    if settings.dense.model == NONE or settings.embedding.provider == BUILTIN:
+        return find_table(settings, root)
+    from pathlib import Path
+
+    from lurcher.vectors.text_model import TextModel
+
+    return TextModel(settings, Path(root))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from lurcher.indexing import View
 from lurcher.indexing.coverage import unreadable_notes
 from lurcher.runtime.process import check_cancelled
+from lurcher.sources import MOST_EXAMPLES
 from lurcher.sources.decode import Skip, Text
-from lurcher.sources.files import MOST_EXAMPLES
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lurcher.indexing.root_index import RootIndex
     from lurcher.storage.segment import Segment
     from lurcher.storage.snapshot import Snapshot
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
 
 _MOST_PATHS = 100
 _VECTORS = ("vectors", "vector_scales", "cards", "card_scales")

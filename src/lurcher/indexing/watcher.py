@@ -24,12 +24,12 @@ from typing import Any
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, LurcherError, OutdatedIndex, PathError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
-from lurcher.sources.files import GENERATED_FOLDERS, INTERNAL_FOLDERS
+from lurcher.runtime import VERSION
+from lurcher.sources import GENERATED_FOLDERS, INTERNAL_FOLDERS
 from lurcher.storage.container import Container
 from lurcher.storage.disk import find_holder
 from lurcher.storage.manifest import NAME, NO_SEGMENT, FileRow
 from lurcher.types import Progress
-from lurcher.version import VERSION
 
 INSTALL = "pip install 'lurcher[watch]'"
 SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"

@@ -1,6 +1,6 @@
 """Builds shards in parallel: worker processes that read jobs from a pipe and end when it closes.
 
-A worker is a new interpreter started in lurcher's own folder, or a fork of this process where that is safe (runtime/fork.py);
+A worker is a new interpreter started in lurcher's own folder, or a fork where that is safe (runtime/parallel.py);
 so it imports neither the caller's main module nor anything of the repository. It reads its files itself and writes a part of
 the segment to a scratch file, so that memory holds a few shards at a time however large the tree is. If a grammar crashes a
 worker, the file is cut by lines, and nothing else is lost. (A grammar that takes too long is stopped by the parser, or together
@@ -26,8 +26,8 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from lurcher.errors import ModelError
 from lurcher.indexing.build import InputFiles, ReadResult, TreeReader, build_segment, read_inputs
-from lurcher.runtime.fork import ForkedChild, can_fork
 from lurcher.runtime.kernel import trim_heap
+from lurcher.runtime.parallel import ForkedChild, can_fork
 from lurcher.runtime.process import wait_for_exit
 from lurcher.runtime.sandbox import receive as _receive
 from lurcher.runtime.sandbox import send as _send

@@ -14,20 +14,21 @@ from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
-from lurcher.sources.roots import Root, find_root
-from lurcher.storage.folder import digest_root
+from lurcher.sources import Root, find_root
+from lurcher.storage import digest_root
 from lurcher.storage.manifest import WAITING
 from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Filter, IndexState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Any, TypeVar
 
+    from lurcher.indexing import StoredIndex
     from lurcher.types import Progress
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
 
     Result = TypeVar("Result")
 
@@ -38,6 +39,8 @@ class Workspace:
     def __init__(self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
         self.projects = list(projects)
         self.prefixes = dict(prefixes)
+        self.further: list[Callable[[], Iterable[StoredIndex[Any, Any]]]] = []
+        """Each gives indexes that answers are made from besides those of the roots: damage to them is repaired too."""
         self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
 
     def forget(self) -> None:
@@ -119,7 +122,7 @@ class Workspace:
             reason = damage.message
         except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
             # Checksums can be right and numbers wrong in a file that somebody else has written. In one of ours it is a bug.
-            if all(project.is_trusted() for project in self.projects):
+            if all(index.is_trusted() for index in self._stored()):
                 raise
             reason = "the index holds what cannot be"
         self.repair(progress)
@@ -127,10 +130,13 @@ class Workspace:
 
     def repair(self, progress: Progress) -> None:
         """Rebuild the damaged indexes; all of them where no damage can be located."""
-        if not any([project.repair(progress) for project in self.projects]):
+        if not any([index.repair(progress) for index in self._stored()]):
             for project in self.projects:
                 project.rebuild(progress)
         self.forget()
+
+    def _stored(self) -> list[StoredIndex[Any, Any]]:
+        return [*self.projects, *(index for further in self.further for index in list(further()))]
 
     def snapshot(self, views: Sequence[View]) -> Snapshot:
         """One snapshot of all views, kept for as long as the views are the same."""

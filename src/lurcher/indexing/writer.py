@@ -22,11 +22,11 @@ from lurcher.languages.detect import detect
 from lurcher.languages.grammar import merged
 from lurcher.runtime.kernel import trim_heap
 from lurcher.runtime.process import GC_PAUSED
+from lurcher.sources import Entry, Listing
 from lurcher.sources.decode import Skip, Text
-from lurcher.sources.files import Entry, Listing
 from lurcher.sources.roles import DATA, EXAMPLE, LEGACY, SETUP, TEST, VENDORED, roles
+from lurcher.storage import IndexFolder, live_mask, live_rows_by_segment
 from lurcher.storage.container import Container
-from lurcher.storage.folder import IndexFolder, live_mask, live_rows_by_segment
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, FileRow, Manifest
 from lurcher.storage.merge import merge_segments
 from lurcher.storage.segment_writer import write_segment

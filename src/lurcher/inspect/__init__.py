@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import PathError, QueryError, Template
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition, Degraded, IndexState
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.answer.page import count_tokens
-from lurcher.corpora.history.outcomes.verdicts import FIXED, Outcome, Verdicts
+from lurcher.answer import count_tokens
+from lurcher.corpora.history.outcomes import FIXED, Outcome, Verdicts
 from lurcher.corpora.history.related_commits import FileChange, commits_of_file
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect import Basis
 from lurcher.inspect.context import Section, packed
-from lurcher.runtime.terminal import format_count, printable, printable_lines
+from lurcher.runtime.process import format_count, printable, printable_lines
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.roles import EXAMPLE, TEST
 from lurcher.storage.snapshot import Snapshot

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.answer.page import count_tokens
+from lurcher.answer import count_tokens
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.outline import OutlineSymbol, nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot

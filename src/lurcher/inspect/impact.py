@@ -13,7 +13,7 @@ from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect import Basis, plain_fields
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
-from lurcher.query.plan import split_qualified_name
+from lurcher.query import split_qualified_name
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound

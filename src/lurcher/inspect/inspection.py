@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.why import WhyAnswer
-    from lurcher.query.plan import Plan
+    from lurcher.query import Plan
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Answer, Degraded, Progress
 
@@ -147,7 +147,7 @@ class Inspection:
 
     def related(self, code: CodeCorpus, path: str | Path, line: int, request: SearchRequest) -> Answer:
         """Units like the one around a line; `request` has the filters and the size of the page."""
-        from lurcher.answer.page import add_notes
+        from lurcher.answer import add_notes
         from lurcher.corpora.code import code_query
         from lurcher.ranking.related import RELATED, plan_related
 
@@ -186,7 +186,7 @@ class Inspection:
     # -- the past of a file -----------------------------------------------------------------------------------------------
 
     def brief(self, history: HistoryCorpus, target: str | Path, budget: int | None) -> BriefAnswer:
-        from lurcher.corpora.history.search import coverage
+        from lurcher.corpora.history.corpus import coverage
         from lurcher.inspect.brief import write_brief
 
         most = BRIEF_BUDGET if budget is None else budget

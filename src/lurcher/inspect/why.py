@@ -11,10 +11,10 @@ from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect import Basis, file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.plan import REPORT, Group
+from lurcher.query import REPORT, Group
 from lurcher.ranking import Context, Ranking
-from lurcher.runtime.terminal import format_count
-from lurcher.sources import git, secrets
+from lurcher.runtime.process import format_count
+from lurcher.sources import decode, git
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy, Query, Why
@@ -22,7 +22,7 @@ from lurcher.types import LaneWhy, Query, Why
 _MOST_WORDS = 30
 _SKIPPED = {
     "binary": "it is binary", "minified": "it is minified or generated", "oversized": "it is larger than index.max_file_bytes",
-    "unreadable": "it cannot be read", "other": "it is no text", secrets.REASON: secrets.TOLD,
+    "unreadable": "it cannot be read", "other": "it is no text", decode.REASON: decode.TOLD,
 }  # fmt: skip
 
 
@@ -141,8 +141,8 @@ def _is_file(place: Path) -> bool:
 
 def _unlisted(root: Path, path: str, in_git: bool) -> str:
     """The rule that keeps a file from being listed, if git knows it."""
-    if secrets.secret_path(path):
-        return secrets.TOLD
+    if decode.secret_path(path):
+        return decode.TOLD
     if in_git:
         status, said = git.finish(git.start(root, "check-ignore", "-v", "--no-index", "--", path))
         if status == 0 and said:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError, UsageError
-from lurcher.query.plan import Plan
-from lurcher.registry import find
+from lurcher.query import Plan
+from lurcher.runtime import find
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, dataclass
 from lurcher.runtime.process import check_cancelled
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, LaneWhy, Match
-from lurcher.vectors.model import Model
+from lurcher.vectors import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

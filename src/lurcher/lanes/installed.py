@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lurcher.errors import ConfigError, CorruptIndex
 from lurcher.lanes import Request, describe_failure, lane_named
-from lurcher.query.plan import LANES
+from lurcher.query import LANES
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.types import Degraded, LaneWhy

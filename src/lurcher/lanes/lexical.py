@@ -13,7 +13,7 @@ from math import log
 
 from lurcher.config.schema import LexicalSettings
 from lurcher.lanes import FileScores, Request, best_units_by_file, count_above_and_equal, rank_of_unit
-from lurcher.query.plan import REPORT, Group
+from lurcher.query import REPORT, Group
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, TypeVar, cached_property, dataclass
 from lurcher.storage.segment import UNIT_FIELDS

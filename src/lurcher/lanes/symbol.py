@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.lanes import Request, order_by_path
-from lurcher.query.plan import split_qualified_name
+from lurcher.query import split_qualified_name
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED

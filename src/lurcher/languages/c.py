@@ -25,13 +25,18 @@ from lurcher.languages.base import (
     WRAP,
     Captures,
     DefinitionRules,
+    Finder,
     Found,
     Import,
     ImportRules,
     Language,
     Patterns,
+    child,
+    each,
+    line_of,
+    members,
+    names,
 )
-from lurcher.languages.nodes import Finder, child, each, line_of, members, names
 from lurcher.languages.resolution import NEAREST, Target, Tree, folder_of, joined, shared
 
 if TYPE_CHECKING:

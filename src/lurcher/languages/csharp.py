@@ -21,9 +21,12 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    cut,
+    declared,
+    each,
+    line_of,
     not_private,
 )
-from lurcher.languages.nodes import cut, declared, each, line_of
 from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
 from lurcher.runtime.light import cache
 

@@ -14,8 +14,22 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import ATTRIBUTE, COMMENT, TYPES, Captures, DefinitionRules, Found, Import, ImportRules, Language
-from lurcher.languages.nodes import child, cut, extent, kept, line_of
+from lurcher.languages.base import (
+    ATTRIBUTE,
+    COMMENT,
+    TYPES,
+    Captures,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    child,
+    cut,
+    extent,
+    kept,
+    line_of,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest
 
 if TYPE_CHECKING:

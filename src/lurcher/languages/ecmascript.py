@@ -23,9 +23,12 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     Patterns,
+    cut,
+    kept,
+    line_of,
+    literal,
 )
 from lurcher.languages.node_packages import Configurations, Packages
-from lurcher.languages.nodes import cut, kept, line_of, literal
 from lurcher.languages.resolution import Target, Tree, folder_of, joined
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language
-from lurcher.languages.nodes import child, first
+from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language, child, first
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -12,8 +12,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, WRAP, DefinitionRules, Found, Import, ImportRules, Language
-from lurcher.languages.nodes import cut, each, line_of, literal, names
+from lurcher.languages.base import (
+    COMMENT,
+    WRAP,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    cut,
+    each,
+    line_of,
+    literal,
+    names,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, split
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language
-from lurcher.languages.nodes import each, first, members, names
+from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language, each, first, members, names
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -14,8 +14,19 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Import, ImportRules, Language
-from lurcher.languages.nodes import child, cut, extent, line_of
+from lurcher.languages.base import (
+    COMMENT,
+    Captures,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    child,
+    cut,
+    extent,
+    line_of,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, split
 
 if TYPE_CHECKING:

@@ -12,8 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, PACKAGE, DefinitionRules, Found, Import, ImportRules, Language, not_private
-from lurcher.languages.nodes import cut, declared, line_of
+from lurcher.languages.base import (
+    COMMENT,
+    PACKAGE,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    cut,
+    declared,
+    line_of,
+    not_private,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
 from lurcher.runtime.light import cache
 

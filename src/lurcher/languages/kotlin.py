@@ -15,9 +15,24 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, PACKAGE, TYPES, DefinitionRules, Found, Import, ImportRules, Language, not_private
+from lurcher.languages.base import (
+    COMMENT,
+    PACKAGE,
+    TYPES,
+    DefinitionRules,
+    Finder,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    cut,
+    flat,
+    kept,
+    line_of,
+    members,
+    not_private,
+)
 from lurcher.languages.java import JvmResolver
-from lurcher.languages.nodes import Finder, cut, flat, kept, line_of, members
 from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:

@@ -14,9 +14,21 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import SCOPE, Captures, DefinitionRules, Found, Import, ImportRules, Language, MatchReader
+from lurcher.languages.base import (
+    SCOPE,
+    Captures,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    MatchReader,
+    child,
+    cut,
+    extent,
+    line_of,
+)
 from lurcher.languages.c import C_DEFINITIONS, CResolver, read_includes
-from lurcher.languages.nodes import child, cut, extent, line_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -24,8 +24,10 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    child,
+    cut,
+    line_of,
 )
-from lurcher.languages.nodes import child, cut, line_of
 from lurcher.languages.resolution import Target, Tree, nearest
 
 if TYPE_CHECKING:

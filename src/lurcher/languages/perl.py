@@ -13,8 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Import, ImportRules, Language, no_underscore
-from lurcher.languages.nodes import child, cut, extent, kept, line_of, literal
+from lurcher.languages.base import (
+    COMMENT,
+    Captures,
+    DefinitionRules,
+    Import,
+    ImportRules,
+    Language,
+    child,
+    cut,
+    extent,
+    kept,
+    line_of,
+    literal,
+    no_underscore,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest
 
 if TYPE_CHECKING:

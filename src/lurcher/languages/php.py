@@ -11,8 +11,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, PACKAGE, DefinitionRules, Found, Import, ImportRules, Language, not_private
-from lurcher.languages.nodes import cut, declared, line_of, literal
+from lurcher.languages.base import (
+    COMMENT,
+    PACKAGE,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    cut,
+    declared,
+    line_of,
+    literal,
+    not_private,
+)
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest, strings
 from lurcher.runtime.light import cache
 

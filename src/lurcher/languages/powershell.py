@@ -12,8 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Import, ImportRules, Language, MatchReader
-from lurcher.languages.nodes import child, cut, extent, line_of
+from lurcher.languages.base import (
+    COMMENT,
+    Captures,
+    DefinitionRules,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    MatchReader,
+    child,
+    cut,
+    extent,
+    line_of,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest
 
 if TYPE_CHECKING:

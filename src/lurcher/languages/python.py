@@ -27,9 +27,12 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    cut,
+    first,
+    kept,
+    line_of,
     no_underscore,
 )
-from lurcher.languages.nodes import cut, first, kept, line_of
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, shared, strings
 
 if TYPE_CHECKING:

@@ -21,9 +21,11 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    cut,
+    line_of,
+    literal,
     no_underscore,
 )
-from lurcher.languages.nodes import cut, line_of, literal
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest
 
 if TYPE_CHECKING:

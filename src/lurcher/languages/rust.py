@@ -30,8 +30,10 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    cut,
+    line_of,
+    literal,
 )
-from lurcher.languages.nodes import cut, line_of, literal
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest
 
 if TYPE_CHECKING:

@@ -24,10 +24,15 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    cut,
+    each,
+    kept,
+    line_of,
+    members,
+    names,
     not_private,
 )
 from lurcher.languages.java import JvmResolver
-from lurcher.languages.nodes import cut, each, kept, line_of, members, names
 from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:

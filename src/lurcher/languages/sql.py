@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Language, MatchReader
-from lurcher.languages.nodes import child, extent
+from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Language, MatchReader, child, extent
 
 _MOST_CHARACTERS = 200_000
 """Bytes of a definition that are searched for its end."""

@@ -12,8 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, SCOPE, DefinitionRules, Found, Import, ImportRules, Language, not_private
-from lurcher.languages.nodes import Finder, cut, each, line_of, members, names
+from lurcher.languages.base import (
+    COMMENT,
+    SCOPE,
+    DefinitionRules,
+    Finder,
+    Found,
+    Import,
+    ImportRules,
+    Language,
+    cut,
+    each,
+    line_of,
+    members,
+    names,
+    not_private,
+)
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest, split
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Language, MatchReader
-from lurcher.languages.nodes import first, members
+from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Language, MatchReader, first, members
 
 if TYPE_CHECKING:
     from tree_sitter import Node

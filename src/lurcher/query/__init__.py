@@ -1,1 +1,466 @@
-"""From a query to a plan: its intent, its weighted terms, its pattern, and the files that may answer."""
+"""From a query to a plan: its intent, the mode to run, the weighted terms to search.
+
+    text → intent (name, question, report) → terms with their other forms → Plan
+
+Patterns are defined by regular expressions. Most queries are a few ASCII words, for which plain string methods give the same
+result: importing and compiling `re` would take longer than the search.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern
+from lurcher.terms import split, words
+from lurcher.terms.vocabulary import STOP_WORDS, abbreviations, stem
+from lurcher.types import Query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from lurcher.query.text_pattern import TextPattern
+    from lurcher.storage.container import BoundedCache
+
+
+SYMBOL, LANGUAGE, REPORT, LITERAL, PATTERN = "symbol", "natural-language", "report", "literal", "pattern"
+
+_NAME = r"[^\W\d]\w*[?!]?"
+QUALIFIED = pattern(rf"^[@$#.:]*{_NAME}(?:(?:::?|\.|#|->|/|\\){_NAME})*(?:\(\))?$")
+"""`name`, `a.b.c`, `Foo::bar`, `Foo#bar`, `call()`."""
+
+_CODE_NAME = pattern(
+    r"(?<![\w.])[^\W\d]\w*(?:(?:::|\.|#)[^\W\d]\w*)+"  # qualified
+    r"|(?<!\w)[^\W\d_]*[a-z0-9][A-Z]\w*"  # camelCase, PascalCase of two words
+    r"|(?<!\w)[A-Z]{2,}[a-z]\w*"  # HTTPServer
+    r"|(?<!\w)\w*[^\W_]_[^\W_]\w*"  # snake_case
+    r"|(?<!\w)_+[^\W\d_]\w+"  # _private
+)
+_CAPITALISED = pattern(r"(?<!^)(?<![.!?]\s)(?<!\w)[A-Z][a-z]\w+")
+
+
+def detect_intent(text: str) -> str:
+    """Which of the three intents a query has."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    if len(lines) > 1:
+        return REPORT
+    return SYMBOL if lines and _is_qualified_name(lines[0].strip()) else LANGUAGE
+
+
+def _is_qualified_name(line: str) -> bool:
+    if " " in line:
+        return False
+    if not line.isascii():
+        return QUALIFIED.match(line) is not None
+    parts = _unify_separators(line.lstrip("@$#.:").removesuffix("()").replace("::", "/")).split("/")
+    return all((part[:-1] if part.endswith(("?", "!")) else part).isidentifier() for part in parts)
+
+
+def is_plain_word(text: str) -> bool:
+    """Whether a name is spelled like an ordinary word, `cache` or `Args`, and may as well be the subject of a question."""
+    word = text.strip()
+    return word.isalpha() and word[1:].islower()
+
+
+def _unify_separators(name: str) -> str:
+    for sign in ("->", ":", ".", "#", "\\"):
+        name = name.replace(sign, "/")
+    return name
+
+
+_REGEX_SYNTAX = pattern(
+    r"\\[wWdDsSbB](?!\w)|\\[.()\[\]{}+*?|^$/]"  # classes and escapes
+    r"|[\w\])]?\.[*+]\??(?=\S|$)"  # .* and .+
+    r"|\[\^?(?:\w-\w|\\\w)+\][*+?{]?"  # [a-z], [^0-9]+
+    r"|\(\?[:iP<]"  # groups of regular expressions
+    r"|^\^\w|\w\$$"  # anchors
+)
+
+
+_REGEX_MARKS = ("\\", ".*", ".+", "[", "(?", "^", "$")
+"""At least one of them is in every match of `_REGEX_SYNTAX`."""
+
+
+def looks_like_regex(text: str) -> bool:
+    """Whether a line uses the syntax of regular expressions, and compiles as one."""
+    line = text.strip()
+    if "\n" in line or not any(sign in line for sign in _REGEX_MARKS) or not _REGEX_SYNTAX.search(line):
+        return False
+    from lurcher.errors import QueryError
+    from lurcher.query.text_pattern import compile_pattern
+
+    try:
+        compile_pattern(line)
+    except QueryError:
+        return False
+    return True
+
+
+_QUESTION_WORDS = ("how", "what", "where", "which", "who", "when", "why")
+_QUESTION = pattern(rf"(?i)^\s*(?:{'|'.join(_QUESTION_WORDS)})\b")
+_COMPLAINT_WORDS = (
+    "not", "cannot", "never", "unable", "should", "please", "fail", "fails", "failed", "failing", "raise", "raises", "throw",
+    "throws", "break", "breaks", "broke", "broken", "wrong", "wrongly", "incorrect", "incorrectly", "missing", "regression",
+    "bug", "bugs", "hang", "hangs", "ignored", "ignores", "loses", "misleading", "spurious",
+)  # fmt: skip
+_COMPLAINT_PREFIXES = ("crash", "unexpected", "inconsistent")
+_COMPLAINT_PHRASES = ("no longer", "instead of")
+_ERROR_SUFFIXES = ("error", "exception", "warning")
+_REQUEST_WORDS = (
+    "add", "support", "allow", "make", "remove", "rename", "improve", "change", "enable", "disable", "provide", "fix",
+    "feature", "drop", "avoid", "prevent", "extend", "implement", "simplify", "deprecate",
+)  # fmt: skip
+_COMPLAINT = pattern(
+    r"(?i)\b(?:do|does|did|is|are|was|were|has|have|could|would|should|ca|wo)n['’]t\b"
+    rf"|\b(?:{'|'.join(_COMPLAINT_WORDS + _COMPLAINT_PHRASES)})\b"
+    rf"|\b(?:{'|'.join(_COMPLAINT_PREFIXES)})\w*\b"
+    rf"|\b[A-Z]\w*(?:{'|'.join(_ERROR_SUFFIXES)})\b"
+    rf"|^(?:[\w ]{{1,20}}: *)?(?:{'|'.join(_REQUEST_WORDS)})\b"
+)
+
+
+def requests_change(text: str) -> bool:
+    """Whether a sentence reads as a bug report or a request rather than as a question about the code."""
+    low = text.lower()
+    if not text.isascii() or "'" in low or ":" in low or any(pair in low for pair in _COMPLAINT_PHRASES):
+        return not _QUESTION.match(text) and _COMPLAINT.search(text) is not None
+    found = words(low)
+    if not found or (low.lstrip().startswith(found[0]) and found[0] in _QUESTION_WORDS):
+        return False
+    return (low.startswith(found[0]) and found[0] in _REQUEST_WORDS) or any(
+        word in _COMPLAINT_WORDS
+        or word.startswith(_COMPLAINT_PREFIXES)
+        or (word.endswith(_ERROR_SUFFIXES) and word not in _ERROR_SUFFIXES and word[0].isalpha())
+        for word in found
+    )
+
+
+def find_code_names(text: str) -> list[str]:
+    """Words of a sentence that are written like code: CamelCase, snake_case, `a.b`."""
+    if not text.isascii() or any(sign in text.rstrip(" .?!") for sign in (".", "#", "::")):
+        return list(dict.fromkeys(match[0] for match in _CODE_NAME.finditer(text)))
+    return list(dict.fromkeys(filter(_is_code_name, words(text))))
+
+
+def _is_code_name(word: str) -> bool:
+    """Whether `_CODE_NAME` matches an ASCII word."""
+    if word.islower() and word.isalnum():
+        return False
+    letters = word.lstrip("_")
+    if letters != word and len(letters) > 1 and letters[0].isalpha():
+        return True  # _private
+    if "_" in letters and any(before and after for before, after in pairwise(word.split("_"))):
+        return True  # snake_case
+    for here, after in pairwise(word):
+        if after.isupper() and (here.islower() or here.isdigit()):
+            return True  # camelCase
+        if not here.isalpha():
+            break
+    capitals = len(word) - len(word.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    return capitals > 1 and word[capitals : capitals + 1].islower()  # HTTPServer
+
+
+def find_capitalised_words(text: str) -> list[str]:
+    """Capitalised words inside a sentence, which often are types."""
+    if text.isascii() and not any(word[:1].isupper() for word in words(text)[1:]):
+        first = words(text)[:1]
+        if not first or text.startswith(first[0]) or not first[0][0].isupper():
+            return []
+    return list(dict.fromkeys(match[0] for match in _CAPITALISED.finditer(text)))
+
+
+def split_qualified_name(name: str) -> list[str]:
+    """A qualified name's components, outermost first."""
+    return [part for part in _unify_separators(name.strip("@$#.:").removesuffix("()")).split("/") if part]
+
+
+_PART_WEIGHT = 0.3
+"""Weight of a part of a queried name: a query for `getUser` is not one for every `get`."""
+
+_MAX_SCANNED = 1500
+_SUFFIXES = ("", "s", "es", "ed", "d", "ing", "er", "ers", "or", "ors", "ion", "ions", "ation", "ations", "ment", "able", "ly")
+
+
+class TermLookup(Protocol):
+    """The part of a snapshot that expansion needs: which terms exist."""
+
+    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = ...) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One word of the query and the forms under which it may be found."""
+
+    word: str
+    weight: float
+    forms: tuple[str, ...]
+    """Other terms that count as this word, less than the word itself; sorted."""
+
+
+def extract_terms(text: str) -> dict[str, float]:
+    """The query's terms, each with its count; stop words are dropped unless there is nothing else."""
+    counted: dict[str, float] = {}
+    for identifier in words(text):
+        for term in split(identifier):
+            counted[term] = counted.get(term, 0.0) + 1.0
+    content = {term: count for term, count in counted.items() if term not in STOP_WORDS and (len(term) > 1 or term.isdigit())}
+    return content or counted
+
+
+def extract_name_terms(text: str) -> dict[str, float]:
+    """The terms of a query that is a name: each component whole, and with less weight its parts."""
+    weights: dict[str, float] = {}
+    for identifier in words(text):
+        for place, term in enumerate(split(identifier)):
+            weights[term] = max(weights.get(term, 0.0), 1.0 if place == 0 else _PART_WEIGHT)
+    return weights
+
+
+def expand(snapshot: TermLookup, weights: Iterable[tuple[str, float]]) -> tuple[Group, ...]:
+    """Groups for weighted terms, with the forms that occur in the snapshot. No form belongs to two groups."""
+    weights = list(weights)
+    own = {term for term, _ in weights}
+    taken = set(own)
+    groups = []
+    for term, weight in weights:
+        forms = tuple(form for form in find_forms(snapshot, term) if form not in taken)
+        taken.update(forms)
+        groups.append(Group(term, weight, forms))
+    return tuple(groups)
+
+
+def find_forms(snapshot: TermLookup, term: str) -> list[str]:
+    """Other terms with the same stem, and known abbreviations, sorted."""
+    cache: BoundedCache[str, list[str]] | None = getattr(snapshot, "forms", None)  # only where terms do not change
+    known = cache.get(term) if cache is not None else None
+    if known is None:
+        known = _compute_forms(snapshot, term)
+        if cache is not None:
+            cache.put(term, known, len(known))
+    return known
+
+
+def _compute_forms(snapshot: TermLookup, term: str) -> list[str]:
+    found = set(abbreviations(term))
+    root = stem(term)
+    for other in abbreviations(root):
+        found.add(other)
+    if len(term) > 2 and term.isalpha() and term.isascii():
+        # Stemming may have replaced y by i, or added an e: the other forms need not have either.
+        prefix = root[:-1] if root.endswith(("i", "e")) else root
+        known = snapshot.terms_with_prefix(prefix, None, _MAX_SCANNED) if len(prefix) > 3 else []
+        listed = len(prefix) > 3 and len(known) < _MAX_SCANNED
+        if not listed:
+            known = [root + suffix for suffix in _SUFFIXES]
+        longest = len(term) + 6
+        forms = [other for other in known if len(other) <= longest and stem(other) == root]
+        occurs: Callable[[str], bool] | None = getattr(snapshot, "occurs", None)
+        if listed and occurs is not None:  # a form that only deleted files had must not decide which line a hit shows
+            forms = [form for form in forms if occurs(form)]
+        found.update(forms)
+    found.discard(term)
+    return sorted(found)
+
+
+LANES = ("lexical", "symbol", "dense", "literal", "structural")
+_PHRASE = pattern(r"[\w.'-]+(?: [\w.'-]+){1,3}")
+_AS_LETTERS = str.maketrans("_.'-", "aaaa")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    text: str
+    mode: str
+    """hybrid, lexical, dense, symbol, literal, structural or related; `auto` is resolved."""
+    intent: str
+    groups: tuple[Group, ...]
+    names: tuple[str, ...]
+    """Qualified or plain names in the query, as written."""
+    report: Report | None = None
+    change: bool = False
+    """The query asks for a change (a bug report, a request) rather than for understanding."""
+    pattern: TextPattern | None = None
+    """The pattern of a literal query; for a query of a few words, the phrase as a fixed string."""
+    like: int | None = None
+    """In related mode: the unit to which others are compared."""
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        """The lanes that the mode allows."""
+        if self.mode == "related":
+            return "lexical", "dense"
+        alone = self.mode in ("lexical", "dense", "literal", "structural")
+        if alone and self.intent == SYMBOL:
+            return self.mode, "symbol"
+        return (self.mode,) if alone else ("lexical", "symbol", "dense") + (("literal",) if self.pattern else ())
+
+
+def compile_literal_query(query: Query) -> TextPattern | None:
+    """The pattern of a literal query; None for every other query."""
+    text = query.text.rstrip("\r\n")
+    guessed = query.mode == "auto" and looks_like_regex(query.text) and not _has_metavariables(query.text)
+    if query.mode != "literal" and not guessed:
+        return None
+    from lurcher.query.text_pattern import compile_pattern
+
+    return compile_pattern(text, fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline)
+
+
+def make_plan(
+    text: str, mode: str, snapshot: TermLookup, pattern: TextPattern | None = None, languages: Collection[str] = ()
+) -> Plan:
+    """Choose mode, intent and terms. A literal query comes with its pattern; one with metavariables is structural if it parses
+    in one of `languages`, those of the files that may answer."""
+    if pattern is not None:
+        return Plan(text, "literal", LITERAL, (), (), pattern=pattern)
+    if mode == "structural" or (mode == "auto" and _has_metavariables(text, languages)):
+        return Plan(text, "structural", PATTERN, (), ())
+    intent = detect_intent(text)
+    if mode == "auto":
+        mode = "symbol" if intent == SYMBOL else "hybrid"
+    elif mode == "symbol" and intent == LANGUAGE:
+        intent = SYMBOL
+    if intent == REPORT:
+        report = read_report(text)
+        return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report, True)
+    names: tuple[str, ...]
+    if intent == SYMBOL:
+        terms = extract_name_terms(text)
+        names = (text.strip(),)
+    else:
+        terms = extract_terms(text)
+        names = tuple(dict.fromkeys((*find_code_names(text), *find_capitalised_words(text))))
+    change = intent == LANGUAGE and requests_change(text)
+    phrase = compile_phrase(text) if intent == LANGUAGE and mode == "hybrid" else None
+    return Plan(text, mode, intent, expand(snapshot, terms.items()), names, None, change, phrase)
+
+
+def _has_metavariables(text: str, languages: Collection[str] | None = None) -> bool:
+    """Whether a query reads as code with metavariables, and where languages are given, parses in one of them."""
+    if "$" not in text:  # most queries have none, and need not import the parser of patterns
+        return False
+    from lurcher.query.syntax_pattern import is_pattern, looks_like_pattern
+
+    return looks_like_pattern(text) if languages is None else is_pattern(text, languages)
+
+
+def _is_short_phrase(line: str) -> bool:
+    if not line.isascii():
+        return _PHRASE.fullmatch(line) is not None
+    found = line.split(" ")
+    return 1 < len(found) < 5 and all(word.translate(_AS_LETTERS).isalnum() for word in found)
+
+
+def compile_phrase(text: str) -> TextPattern | None:
+    """A query of two to four plain words as a fixed string, which is one more piece of evidence; None for other queries."""
+    line = text.strip()
+    if not _is_short_phrase(line):
+        return None
+    from lurcher.errors import MissingExtra
+    from lurcher.query.text_pattern import IGNORE, compile_pattern
+
+    try:
+        return compile_pattern(line, fixed=True, case=IGNORE)
+    except MissingExtra:
+        return None
+
+
+TITLE, PROSE, INLINE, CODE, ERROR, TRACE = 3.0, 1.0, 1.0, 0.7, 0.7, 0.5
+"""Weight of a word by where it occurs; inline code counts in addition to its prose."""
+
+MAX_CHARS = 200_000
+
+_SOURCE = r"(?:py|pyx|pyi|js|jsx|mjs|ts|tsx|go|rs|java|c|h|cc|cpp|hpp|cs|rb|php|kt|kts|scala|swift|ex|exs|hs|lua|zig|sh|vue)"
+_COMMENT = pattern(r"(?s)<!--.*?(?:-->|\Z)")
+_URL = pattern(r"https?://[^\s)>\]\"'`]+")
+_FENCE = pattern(r"^\s*(?:```|~~~)")
+_INLINE = pattern(r"`([^`\n]+)`")
+_HEADING = pattern(r"^\s*#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$|^[-=~^]{3,}\s*$")
+_FRAME = pattern(
+    r"^(?:[>E]?\s*|.*\bFile \"|\s*at\s.*?)"
+    rf"((?:[\w.~@+<>:\\-]*[/\\])*[\w.@+-]+\.{_SOURCE})"
+    r"(?:\", line (\d+)|:(\d+)|\s+in\s+\w)"
+)
+_ERROR = pattern(
+    r"(?i)^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Warning|Failure)\b|error\b|fatal\b|panic\b|thread '.*' panicked)"
+)
+_PATH = pattern(rf"(?<![\w/.])((?:[\w.@+-]+/)+[\w.@+-]+\.\w{{1,6}}|[\w-]+\.{_SOURCE})(?!\w)")
+_VERSION_LINE = pattern(
+    r"(?i)^\s*(?:[-*]\s*)?\**[\w .()/-]{1,40}\**\s*(?::|==|=|\s)\s*(?:[vV]?\d+(?:\.\w+)+\S*|none|null|true|false)\s*$"
+)
+_ENVIRONMENT = pattern(
+    r"(?i)environment|version|system info|your setup|platform|output of|installed packages|pip (?:list|freeze)"
+)
+_DOTTED = pattern(r"(?<![\w./])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_CONSOLE = ("    ", "\t", ">>>", "...", "In [", "$ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    title: str
+    terms: dict[str, float]
+    names: tuple[str, ...]
+    dotted: tuple[str, ...]
+    """Dotted names, which may be a module or a symbol of the repository."""
+    urls: tuple[str, ...]
+    frames: tuple[str, ...]
+    """The path of each stack frame in order; the last is the deepest."""
+    paths: tuple[str, ...]
+    """Paths mentioned outside of traces."""
+
+
+def read_report(text: str) -> Report:
+    text = text[:MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n")
+    urls = dict.fromkeys(_URL.findall(text))
+    lines = _URL.sub(" ", _COMMENT.sub(" ", text)).strip().split("\n")
+    title, body = lines[0].strip(), lines[1:]
+    counts: dict[str, dict[float, float]] = {}
+    names: dict[str, None] = {}
+    dotted: dict[str, None] = {}
+    paths: dict[str, None] = {}
+    frames: list[str] = []
+    for weight, line in ((TITLE, title), *_weigh_lines(body)):
+        _count_terms(counts, line, weight)
+        if weight == TRACE:
+            frame = _FRAME.match(line)
+            frames += [frame[1]] if frame else []
+            continue
+        names.update(dict.fromkeys(find_code_names(line)))
+        dotted.update(dict.fromkeys(_DOTTED.findall(line)))
+        paths.update(dict.fromkeys(_PATH.findall(line)))
+        if weight in (PROSE, TITLE):
+            for inline in _INLINE.findall(line):
+                _count_terms(counts, inline, INLINE)
+                names.update({inline: None} if inline.isidentifier() else {})
+    terms = {
+        term: sum(weight * 2 * count / (1 + count) for weight, count in places.items()) for term, places in counts.items()
+    }
+    return Report(title, terms, tuple(names), tuple(dotted), tuple(urls), tuple(frames), tuple(paths))
+
+
+def _weigh_lines(lines: list[str]) -> Iterator[tuple[float, str]]:
+    """The lines that are not noise, each with the weight of its words."""
+    fenced = environment = False
+    for line in lines:
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and _HEADING.match(line):
+            environment = bool(_ENVIRONMENT.search(line))
+        elif not line.strip() or environment or _VERSION_LINE.match(line):
+            continue
+        elif _FRAME.match(line):
+            yield TRACE, line
+        elif _ERROR.match(line):
+            yield ERROR, line
+        elif fenced or line.startswith(_CONSOLE):
+            yield CODE, line
+        else:
+            yield PROSE, line
+
+
+def _count_terms(counts: dict[str, dict[float, float]], text: str, weight: float) -> None:
+    for identifier in words(text):
+        for term in split(identifier):
+            if term in STOP_WORDS or len(term) < 2 or term.isdigit():
+                continue
+            places = counts.setdefault(term, {})
+            places[weight] = places.get(weight, 0.0) + 1.0

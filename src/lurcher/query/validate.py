@@ -8,7 +8,7 @@ from __future__ import annotations
 from lurcher.errors import FilterError, QueryError, Template, UsageError
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern, replace
-from lurcher.runtime.terminal import without_controls
+from lurcher.runtime.process import without_controls
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import CASES, CONTEXTS, MODES, Degraded, Filter, Query
 
@@ -191,7 +191,7 @@ def installed_source(sources: Sequence[str] | None) -> str | None:
     unknown = [name for name in named if name not in KNOWN]
     if not unknown:
         return None
-    from lurcher.registry import installed
+    from lurcher.runtime import installed
 
     if not installed("sources", unknown[0]):
         return None

@@ -10,8 +10,8 @@ from lurcher.errors import UsageError
 from lurcher.lanes import LaneResult, lexical
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
-from lurcher.query.plan import Plan
-from lurcher.registry import find
+from lurcher.query import Plan
+from lurcher.runtime import find
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, lru_cache
 from lurcher.storage.snapshot import Snapshot
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 RANKINGS = ("default", "classic")
 """The rankings that error messages offer."""
+_PLACES = {
+    "cosine": ("linear", "rank_by_cosine"), "literal": ("matches", "rank_text_matches"),
+    "structural": ("matches", "rank_syntax_matches"),
+}  # fmt: skip
+"""Rankings that serve one mode: module and function. Others are the function `rank` of a module of their own."""
 
 
 @dataclass(slots=True)
@@ -196,7 +201,8 @@ def collect_lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
 
 
 def ranking_named(name: str) -> Callable[[Context], Ranking]:
-    found = find("ranking", name, "rank")
+    module, function = _PLACES.get(name, (name, "rank"))
+    found = find("ranking", module, function)
     if found is None:
         raise UsageError(f"unknown ranking '{name}'", f"known are: {', '.join(RANKINGS)}")
     ranking: Callable[[Context], Ranking] = found
@@ -205,5 +211,7 @@ def ranking_named(name: str) -> Callable[[Context], Ranking]:
 
 def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:
     """The lanes that a ranking uses for a plan: what its `lanes` function returns, else all that the plan allows."""
-    choose: Callable[[Plan, Settings], tuple[str, ...]] | None = find("ranking", name, "lanes")
+    if name == "structural":
+        return ("structural",)
+    choose: Callable[[Plan, Settings], tuple[str, ...]] | None = find("ranking", _PLACES.get(name, (name, ""))[0], "lanes")
     return plan.lanes if choose is None else choose(plan, settings)

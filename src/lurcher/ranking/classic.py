@@ -9,10 +9,10 @@ from __future__ import annotations
 from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.literal import LiteralMatches
-from lurcher.query.plan import SYMBOL, split_qualified_name
+from lurcher.query import SYMBOL, split_qualified_name
 from lurcher.ranking import Context, Ranking, collect_lane_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import explain_noise, noise_factors
-from lurcher.ranking.fusion import fuse_ranks
+from lurcher.ranking.linear import fuse_ranks
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.storage.snapshot import Snapshot

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.lanes import FileScores, best_units_by_file, order_units, top_positions
-from lurcher.query.plan import LANGUAGE, REPORT, SYMBOL, Plan
+from lurcher.query import LANGUAGE, REPORT, SYMBOL, Plan
 from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
     explain_noise,
@@ -250,6 +250,8 @@ def _order_other_units(context: Context, leads: NDArray[np.int64], x: NDArray[np
         best = found.files.best[files]
         if len(units) != count or not best.all():
             raise context.snapshot.segments[0].container.corrupt("its files share units")
+        if not count:
+            return units, scores[units]  # there may be no file at all, and no largest score then
         values = ceiling * (x[files] / x.max()) * scores[units] / best
         ordered = order_units(context.snapshot, units, values)
         return units[ordered], values[ordered]

@@ -6,7 +6,7 @@ that scores never increase down the list.
 
 from __future__ import annotations
 
-from lurcher.query.plan import SYMBOL, is_plain_word
+from lurcher.query import SYMBOL, is_plain_word
 from lurcher.ranking import Context, Ranking, UnorderedTail
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from lurcher.lanes import FileScores, top_files
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.plan import Group, split_qualified_name
+from lurcher.query import Group, split_qualified_name
 from lurcher.ranking import Context
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, lru_cache

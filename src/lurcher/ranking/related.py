@@ -10,7 +10,7 @@ from math import sqrt
 
 from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.plan import Group, Plan, extract_terms
+from lurcher.query import Group, Plan, extract_terms
 from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.runtime.kernel import np
 from lurcher.storage.snapshot import Snapshot

@@ -17,9 +17,9 @@ from lurcher.config.trust import user_setting
 from lurcher.errors import ModelError, ServerError
 from lurcher.net.http import Deadline, check_url
 from lurcher.net.resilience import ServiceClient
-from lurcher.rerank.base import Judged, Request
+from lurcher.rerank.stage import Judged, Request
 from lurcher.types import Degraded
-from lurcher.vectors.onnx_model import ModelFiles, OnnxModel
+from lurcher.vectors.onnx import ModelFiles, OnnxModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def rerank(request: Request) -> Judged:
 
 
 def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
-    from lurcher.vectors.onnx_model import find_model
+    from lurcher.vectors.onnx import find_model
 
     files = find_model(user_setting(request.settings, "reranker.model"), "reranker.model")
     encoder = request.warm.get(("cross", files, TOKENS), lambda: CrossEncoder(files, TOKENS))

@@ -32,7 +32,7 @@ from lurcher.config.trust import user_setting
 from lurcher.errors import ServerError
 from lurcher.net.http import Deadline, check_url
 from lurcher.net.resilience import ServiceClient
-from lurcher.rerank.base import Candidate, Judged, Request
+from lurcher.rerank.stage import Candidate, Judged, Request
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)

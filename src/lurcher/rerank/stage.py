@@ -1,4 +1,11 @@
-"""The rerank stage: runs rerankers over the first candidates of an order, one after the other.
+"""The rerank stage: runs rerankers (models that read query and text together) over the first candidates, one after the other.
+
+A reranker is one file of this folder (or an entry point in the group `lurcher.rerank`) with
+
+    rerank(request) -> Judged
+    top(settings)   -> how many of the first candidates it reads
+
+It raises a LurcherError if it fails; the order then stays as it was, and the answer says why.
 
 The scores of each reranker are stored as whole numbers in the cursor, so that every page of an answer follows from the same
 scores: a later page calls no model, and a server that is gone by then changes nothing. A reranker that needs no model is a
@@ -9,15 +16,58 @@ from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, Template, UsageError
-from lurcher.rerank.base import Candidate, Judged, Request, reranker_named
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
+from lurcher.runtime import find
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, replace
+from lurcher.runtime.process import Cache
 from lurcher.types import HOTFIXED, REVERTED, Degraded, Hit, StageWhy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
     from typing import TypeAlias
 
-    from lurcher.runtime.process import Cache
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A hit as a reranker reads it."""
+
+    header: str
+    """Path and symbol of code, subject of a commit, title and heading of a note."""
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    query: str
+    candidates: Sequence[Candidate]
+    """Best first."""
+    settings: Settings
+    root: Path
+    """The project's folder, in which its own settings may name files."""
+    warm: Cache = field(default_factory=Cache)
+    """Holds loaded models from one request to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    scores: tuple[float | None, ...]
+    """One for each candidate, from 0 to 1; None for one without a score, which counts as 0.5. Where most have none, the order
+    stays."""
+    held: frozenset[int] = frozenset()
+    """Candidates that keep their place."""
+    notes: tuple[Degraded, ...] = ()
+    hint: str = ""
+    """What to do where some have no score; the answer reports that by itself."""
+
+
+def reranker_named(name: str) -> tuple[Callable[[Request], Judged], Callable[[Settings], int]]:
+    """A reranker's `rerank` function, and its `top`: how many candidates it looks at."""
+    rerank, top = find("rerank", name, "rerank"), find("rerank", name, "top")
+    if rerank is None or top is None:
+        hint = "a reranker is a file of lurcher.rerank, or an entry point in that group"
+        raise UsageError(f"unknown reranker '{name}'", hint)
+    return rerank, top
 
 
 NEUTRAL = 0.5

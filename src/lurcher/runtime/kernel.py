@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-__all__ = ["VERSION", "describe_kernel", "hash_seed", "native", "np", "start_writeback", "trim_heap", "wants_kernel"]
+__all__ = ["KERNEL_VERSION", "describe_kernel", "hash_seed", "native", "np", "start_writeback", "trim_heap", "wants_kernel"]
 
-VERSION = 19
+KERNEL_VERSION = 19
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
 _UNWANTED = "LURCHER_KERNEL=python"
 _NOT_BUILT = "it was not built when lurcher was installed"
@@ -67,7 +67,7 @@ def _load() -> tuple[ModuleType | None, str]:
         module = sys.modules["lurcher._kernel"]
     except ImportError:
         return None, _NOT_BUILT
-    if module.VERSION != VERSION:
+    if module.VERSION != KERNEL_VERSION:
         return None, _OTHER_VERSION
     return module, ""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.answer import page
+from lurcher import answer
 from lurcher.config import user_files
 from lurcher.errors import ConfigError
 
@@ -59,7 +59,7 @@ def record_answer(surface: str, tool: str, returned: int, files: Iterable[Path],
     whole = 0
     for file in files:
         with contextlib.suppress(OSError):
-            whole += -(-file.stat().st_size // page.CHARACTERS_PER_TOKEN)
+            whole += -(-file.stat().st_size // answer.CHARACTERS_PER_TOKEN)
     entry = TokenCount(time.strftime("%Y-%m-%d"), surface, tool, 1, returned, whole)
     # A newline before and after: a line that was cut short does not damage the next one.
     line = ("\n" + json.dumps(entry.to_dict()) + "\n").encode()

@@ -19,11 +19,10 @@ from lurcher.errors import LurcherError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
-from lurcher.query.plan import compile_literal_query, extract_terms
+from lurcher.query import compile_literal_query, extract_terms
 from lurcher.query.text_pattern import TextPattern
-from lurcher.sources import git
+from lurcher.sources import Entry, git
 from lurcher.sources.decode import Text
-from lurcher.sources.files import Entry
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container

@@ -6,8 +6,7 @@ import os
 import stat
 from collections.abc import Iterable
 
-from lurcher.sources import ignore
-from lurcher.sources.files import (
+from lurcher.sources import (
     INTERNAL_FOLDERS,
     LISTED_EXTENSIONS,
     LOCK_FILES,
@@ -17,11 +16,12 @@ from lurcher.sources.files import (
     Listing,
     Mark,
     TreeSignature,
+    ignore,
     mark,
     mark_of,
     name_reason,
 )
-from lurcher.sources.secrets import DOTENV, FOLDERS, REASON, SUSPECT, secret_path
+from lurcher.sources.decode import DOTENV, FOLDERS, REASON, SUSPECT, secret_path
 
 VENDORED = "vendored"
 """The one reason against a folder that a `.lurcherignore` can overrule; all others hold for everything below."""

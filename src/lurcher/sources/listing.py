@@ -6,12 +6,10 @@ import os
 import stat
 import time
 
-from lurcher.sources import ignore
-from lurcher.sources.files import INTERNAL_FOLDERS, FilesSettings, Listing, Mark, TreeSignature, circumstances, mark_of
+from lurcher.sources import INTERNAL_FOLDERS, FilesSettings, Listing, Mark, Root, TreeSignature, circumstances, ignore, mark_of
 from lurcher.sources.filter import VENDORED, Sieve, is_utf8
 from lurcher.sources.git.refs import find_repository, work_tree_marker
 from lurcher.sources.git.worktree import list_work_tree
-from lurcher.sources.roots import Root
 
 _EXCLUDED = ".git/info/exclude"
 

@@ -12,13 +12,13 @@ from _collections_abc import Mapping
 
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.languages import Used, checked
+from lurcher.runtime import VERSION
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, Struct, cached_property, dataclass, field
 from lurcher.runtime.process import exists
-from lurcher.sources.files import Mark, Marks, TreeSignature, paths_in
+from lurcher.sources import Mark, Marks, TreeSignature, paths_in
 from lurcher.storage.container import Container
 from lurcher.storage.segment import FORMAT
-from lurcher.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lurcher.runtime.threads import BackgroundCall
+from lurcher.runtime.parallel import BackgroundCall
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import PACK_BYTES, PACKED, Container
 from lurcher.storage.container_writer import ContainerWriter, as_bytes

@@ -10,7 +10,7 @@ from functools import partial
 
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple
-from lurcher.runtime.threads import BackgroundCall, run_in_order
+from lurcher.runtime.parallel import BackgroundCall, run_in_order
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import ContainerWriter, as_bytes
 from lurcher.storage.tables import broken_postings, check_lists

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lurcher.errors import ConfigError
 from lurcher.net.http import redact_url
-from lurcher.registry import find
+from lurcher.runtime import find
 from lurcher.vectors.service import Sparse
 
 if TYPE_CHECKING:

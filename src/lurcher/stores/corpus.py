@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.code import code_query, definitions_of, findings_of, lanes_for, rank_units
 from lurcher.errors import StoreError
-from lurcher.query.plan import Plan, compile_literal_query
+from lurcher.query import Plan, compile_literal_query
 from lurcher.query.validate import filter_files
 from lurcher.runtime.light import replace
 from lurcher.runtime.process import Stopwatch
@@ -17,7 +17,7 @@ from lurcher.stores.snapshot import StoreChanged
 from lurcher.types import Answer, Degraded, Query, SymbolAnswer
 
 if TYPE_CHECKING:
-    from lurcher.answer.page import Findings
+    from lurcher.answer import Findings
     from lurcher.corpora import SearchRequest, Services
     from lurcher.types import Filter, Progress
 

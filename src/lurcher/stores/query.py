@@ -29,7 +29,7 @@ from lurcher.config.schema import LexicalSettings, NoiseSettings
 from lurcher.errors import LurcherError, ServerError
 from lurcher.lanes.dense import find_direction
 from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
-from lurcher.query.plan import REPORT, SYMBOL, Plan, split_qualified_name
+from lurcher.query import REPORT, SYMBOL, Plan, split_qualified_name
 from lurcher.ranking.evidence import DATA, SETUP, VENDORED
 from lurcher.sources import roles
 from lurcher.stores.base import Head, Sparse, StoredFile
@@ -38,8 +38,7 @@ from lurcher.stores.snapshot import MergedVocabulary
 from lurcher.terms import compound, name_of, words
 from lurcher.terms.vocabulary import STOP_WORDS
 from lurcher.types import Degraded
-from lurcher.vectors.model import Model
-from lurcher.vectors.query import find_mismatch
+from lurcher.vectors import Model, find_mismatch
 
 if TYPE_CHECKING:
     import numpy as np

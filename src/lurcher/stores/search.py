@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
-from lurcher.query.plan import Plan, make_plan, split_qualified_name
+from lurcher.query import Plan, make_plan, split_qualified_name
 from lurcher.query.validate import matches_glob
+from lurcher.runtime.light import replace
 from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
@@ -23,7 +24,7 @@ from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnap
 from lurcher.stores.vocabulary import Page, Vocabulary
 from lurcher.terms import compound
 from lurcher.types import Degraded, Filter, Query
-from lurcher.vectors.model import Model
+from lurcher.vectors import Model
 
 CANDIDATES = 100
 """Files that are fetched for a query and ranked; three times the limit if that is more. docs/stores.md has the measurement."""

@@ -18,7 +18,7 @@ from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError, Template, UsageError
 from lurcher.net.http import one_line, redact_url
 from lurcher.runtime.light import cached_property
-from lurcher.sources.roots import INDEX_FOLDER
+from lurcher.sources import INDEX_FOLDER
 from lurcher.stores.base import store_at
 from lurcher.types import Degraded, IndexState
 

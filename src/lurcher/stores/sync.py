@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.vectors.model import Model
+    from lurcher.vectors import Model
     from lurcher.vectors.service import SparseEmbedder
 
 _PAGE_BATCH = 500

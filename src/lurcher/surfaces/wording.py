@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lurcher import surfaces
 from lurcher.errors import Template
-from lurcher.surfaces import parameters
-from lurcher.surfaces.parameters import Parameter
+from lurcher.surfaces import Parameter
 from lurcher.types import Degraded
 
 _SHOWN_KEYS = frozenset({"hint", "reason", "problem", "message"})
 
-DECLARED = {value.name: value for value in vars(parameters).values() if isinstance(value, Parameter) and not value.place}
+DECLARED = {value.name: value for value in vars(surfaces).values() if isinstance(value, Parameter) and not value.place}
 """Every flag that is declared for all surfaces, by its neutral name."""
 
 
@@ -31,7 +31,7 @@ class Wording:
             for name, declared in DECLARED.items()
             if getattr(declared, surface) is not None and (known := declared.on(surface)).name in taken
         }
-        self._question = parameters.QUERY.on(surface).name
+        self._question = surfaces.QUERY.on(surface).name
         self._operations = {
             name: frozenset(parameter.name for parameter in given) for name, given in operations.items()
         }

@@ -18,7 +18,7 @@ from lurcher.config import user_files
 from lurcher.config.user_files import write_setting
 from lurcher.errors import ModelError, PathError
 from lurcher.storage.disk import write_atomically
-from lurcher.vectors.model import BUILTIN, BUILTIN_FILE, NONE, Model
+from lurcher.vectors import BUILTIN, BUILTIN_FILE, NONE, Model
 from lurcher.vectors.table import MAX_DIMS, VERSION, Table, pack_table
 
 if TYPE_CHECKING:

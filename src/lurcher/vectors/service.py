@@ -1,6 +1,6 @@
 """Embedding providers and the services that embed: their interface, and clients for dense and for sparse vectors.
 
-A provider is one file of `providers/` (or an entry point in the group `lurcher.embedding.providers`) with
+A provider (`providers.py`, or an entry point in the group `lurcher.embedding.providers`) has two functions:
 
     identity(wanted) -> what identifies its vectors, found without a request
     connect(wanted)  -> an Embedder
@@ -34,16 +34,12 @@ from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, ServerError, Template
 from lurcher.net.http import Deadline, check_url
 from lurcher.net.resilience import ServiceClient
-from lurcher.registry import find
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-PROVIDER_GROUP = "lurcher.embedding.providers"
-"""The entry point group of embedding providers, which is public and older than their folder."""
-PROVIDERS = ("builtin", "onnx", "tei", "openai", "infinity", "ollama")
 
 Identity = Mapping[str, Any]
 MAX_BYTES = 100_000_000
@@ -152,14 +148,6 @@ def model_name(wanted: ProviderRequest) -> str:
 
 def char_limit(wanted: ProviderRequest) -> int:
     return wanted.settings.tokens * CHARS_PER_TOKEN
-
-
-def provider_named(name: str) -> tuple[Callable[[ProviderRequest], Identity], Callable[[ProviderRequest], Embedder]]:
-    """A provider's `identity` and `connect` functions."""
-    identity, connect = (find("vectors.providers", name, part, PROVIDER_GROUP) for part in ("identity", "connect"))
-    if identity is None or connect is None:
-        raise ConfigError(f"unknown embedding.provider {name!r}", f"known are: {', '.join(PROVIDERS)}")
-    return identity, connect
 
 
 DEFAULT = "http://127.0.0.1:8080"

@@ -20,8 +20,9 @@ from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
 from lurcher.runtime.light import cached_property
 from lurcher.runtime.process import LruCache
-from lurcher.vectors.model import UNAVAILABLE, Model
-from lurcher.vectors.service import Embedder, ProviderRequest, provider_named
+from lurcher.vectors import UNAVAILABLE, Model
+from lurcher.vectors.providers import provider_named
+from lurcher.vectors.service import Embedder, ProviderRequest
 
 if TYPE_CHECKING:
     import numpy as np

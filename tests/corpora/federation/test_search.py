@@ -8,7 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, QueryError, UsageError
-from lurcher.rerank.base import Judged, Request
+from lurcher.rerank.stage import Judged, Request
 from tests.corpora.history.repo import Repo
 
 Pottery = tuple[Repo, dict[str, str]]

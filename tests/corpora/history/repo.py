@@ -14,10 +14,10 @@ from lurcher.corpora.history.index import HistoryIndex
 from lurcher.corpora.history.schema import FAMILIES
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.corpora.history.update import FIRST_BATCH
+from lurcher.indexing.root_index import select_model
 from lurcher.sources.git.commit import Commit
 from lurcher.sources.git.log import LogSettings, Losses, list_commits, read_commits
 from lurcher.sources.git.refs import resolve_commit
-from lurcher.vectors import select_model
 
 BEGIN = 1_700_000_000
 assert FIRST_BATCH == 500

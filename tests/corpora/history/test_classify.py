@@ -6,7 +6,7 @@ import pytest
 
 from lurcher.config.schema import RecencySettings
 from lurcher.corpora.history.classify import FACTORS, TRAITS, commit_traits, noise_factor
-from lurcher.corpora.history.ranking.base import recency_factor
+from lurcher.corpora.history.ranking import recency_factor
 from lurcher.sources.git.commit import Change
 from tests.corpora.history.commits import change, commit
 

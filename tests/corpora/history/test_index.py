@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -30,9 +31,18 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update, "FIRST_BATCH", 5)
 
 
+@pytest.fixture(scope="module")
+def seventeen(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """A repository to copy: git takes most of the time of these tests."""
+    return add_commits(Repo(tmp_path_factory.mktemp("seventeen") / "repo"), 17)
+
+
 @pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return add_commits(Repo(tmp_path / "repo"), 17)
+def repo(seventeen: Repo, tmp_path: Path) -> Repo:
+    shutil.copytree(seventeen.top, tmp_path / "repo", symlinks=True)
+    copy = Repo.at(tmp_path / "repo")
+    copy.now = seventeen.now
+    return copy
 
 
 def add_commits(repo: Repo, count: int) -> Repo:
@@ -443,8 +453,6 @@ def test_a_segment_under_the_name_of_another_is_seen(repo: Repo, tmp_path: Path)
 
 
 def test_an_index_that_came_with_the_repository_is_not_believed(repo: Repo, tmp_path: Path) -> None:
-    import shutil
-
     open_history(repo.top).view(silent, seconds=None)
     shutil.copytree(repo.top, tmp_path / "copy")
     view = open_history(tmp_path / "copy").view(silent, seconds=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.corpora.history.outcomes.reverts import find_claims
+from lurcher.corpora.history.reverts import find_claims
 from tests.corpora.history.repo import Repo
 
 CART = "def total(price, count):\n    return price * count\n"

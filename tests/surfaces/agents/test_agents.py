@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from lurcher.surfaces import agents
-from lurcher.surfaces.agents import files
+from lurcher.surfaces.agents import config_files
 from lurcher.surfaces.agents.clients import CLIENTS, Client
-from lurcher.surfaces.agents.files import Change
-from lurcher.surfaces.agents.jsonc import NotEditable
+from lurcher.surfaces.agents.config_files import Change, NotEditable
 from tests.conftest import environment, git, run_lurcher
 
 KEYS = [client.key for client in CLIENTS]
@@ -38,7 +37,7 @@ def _client(key: str) -> Client:
 def _said(project: Path, client: Client) -> Any:
     text = client.file(project).read_text()
     if client.toml:
-        from lurcher.config.loader import parse_toml
+        from lurcher.config import parse_toml
 
         data: Any = parse_toml(text.encode(), "test")
     else:
@@ -190,7 +189,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path) -> None
     path = project / "x.json"
     path.write_text("theirs")
     with pytest.raises(NotEditable, match="just been changed"):
-        files.apply(Change(path, "{}", "ours"))
+        config_files.apply(Change(path, "{}", "ours"))
     assert path.read_text() == "theirs"
 
 
@@ -201,7 +200,7 @@ def test_a_write_that_fails_leaves_the_old_file(project: Path, monkeypatch: pyte
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(config_files.os, "replace", full)
     step = agents.apply_steps(project, [_client("claude")], agents=False)[0]
     assert (step.done, step.reason) == ("left alone", "No space left on device")
     assert [item.name for item in project.iterdir() if item.name != ".git"] == [".mcp.json"]

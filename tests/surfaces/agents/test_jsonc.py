@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.surfaces.agents.jsonc import NotEditable, parse, with_member, without_member
+from lurcher.surfaces.agents.config_files import NotEditable, parse, with_member, without_member
 
 ENTRY = {"command": "lurcher", "args": ["mcp"]}
 PATH = ("mcpServers", "lurcher")

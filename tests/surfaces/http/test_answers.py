@@ -269,7 +269,7 @@ def test_the_least_recently_used_answers_go_first() -> None:
     assert known.get("a", 2) is None  # another stamp, another answer
     known.put("e", 1, b"x" * 60)
     assert known.get("e", 1) is None  # one answer does not push out all others
-    assert known.bytes == 24
+    assert known.used == 24
 
 
 def test_the_document_describes_every_endpoint(client: TestClient) -> None:

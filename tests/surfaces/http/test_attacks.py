@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, UsageError
-from lurcher.surfaces.http import check_editor, check_token, guard
+from lurcher.surfaces.http import app, check_editor, check_token
 from lurcher.surfaces.http.app import Access, build_app
 from lurcher.surfaces.http.service import Service
 from tests.conftest import Run, environment, run_lurcher, write_repository
@@ -149,7 +149,7 @@ def test_the_page_has_its_own_files_and_no_others(client: TestClient, path: str)
 
 
 def test_a_large_body_is_refused_before_it_is_read(client: TestClient) -> None:
-    answer = client.post("/api/search", content=b"x" * (guard.MAX_BODY + 1))
+    answer = client.post("/api/search", content=b"x" * (app.MAX_BODY + 1))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too-large")
 
 
@@ -175,7 +175,7 @@ def test_a_body_that_lies_about_its_size_is_cut_off(shared: Path) -> None:
         TestClient(build_app(engine, Access(PORT), beside=[MountedApp("/in", Reader())]), BASE) as client,
     ):
         assert client.post("/in", content=pieces()).text == "http.disconnect"
-    assert sum(read) <= guard.MAX_BODY
+    assert sum(read) <= app.MAX_BODY
 
 
 def test_a_question_has_a_length(client: TestClient) -> None:
@@ -437,7 +437,7 @@ def test_tokens_are_compared_in_constant_time(locked: TestClient, monkeypatch: p
         compared.append((left, right))
         return real(left, right)
 
-    monkeypatch.setattr(guard.hmac, "compare_digest", watched)
+    monkeypatch.setattr(app.hmac, "compare_digest", watched)
     assert locked.get("/api/search?q=a", headers={"authorization": "Bearer x"}).status_code == 401
     assert compared
     assert all(len(left) == len(right) == 32 for left, right in compared)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.answer.page import count_tokens
+from lurcher.answer import count_tokens
 from lurcher.engine import Engine
 from lurcher.surfaces.mcp.requests import input_schema
 from lurcher.surfaces.mcp.tools import TOOLS

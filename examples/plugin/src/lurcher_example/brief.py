@@ -1,7 +1,7 @@
 """A reranker: of hits that answer about as well, the shorter one first."""
 
 from lurcher.config import Settings
-from lurcher.rerank.base import Judged, Request
+from lurcher.rerank.stage import Judged, Request
 
 
 def top(settings: Settings) -> int:

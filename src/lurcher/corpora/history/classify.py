@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from lurcher.languages.detect import TEXT, detect
-from lurcher.sources.files import GENERATED_FOLDERS, LOCK_FILES, name_reason
+from lurcher.sources import GENERATED_FOLDERS, LOCK_FILES, name_reason
 from lurcher.sources.git.commit import Change
 from lurcher.sources.roles import EXAMPLE, TEST, VENDORED, roles
 

@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history.outcomes.verdicts import rules_text
+from lurcher.corpora.history.outcomes import rules_text
 from lurcher.corpora.history.schema import COMMITS, HISTORY_FORMAT, HistoryManifest, make_fingerprint
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, PathError, Template
 from lurcher.indexing import CurrentGeneration, StoredIndex
 from lurcher.runtime.light import cached_property
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, read_head
-from lurcher.storage.folder import IndexFolder
+from lurcher.storage import IndexFolder
 from lurcher.types import Degraded, Progress
-from lurcher.vectors.model import Model
+from lurcher.vectors import Model
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
-    from lurcher.corpora.history.outcomes.verdicts import Verdicts
+    from lurcher.corpora.history.outcomes import Verdicts
     from lurcher.indexing.root_index import RootIndex
 
 
@@ -80,7 +80,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
     @classmethod
     def for_root(cls, project: RootIndex) -> HistoryIndex:
         """The history index of a root, in the folder `history` inside of the root's index."""
-        from lurcher.storage.folder import digest_root
+        from lurcher.storage import digest_root
 
         folder = project.store.folder / FOLDER
         place = None if folder.is_relative_to(project.root.path) else digest_root(project.root)
@@ -237,7 +237,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
 
     def stored_verdicts(self, manifest: HistoryManifest) -> Verdicts | None:
         """The stored outcomes of a generation; None if they are missing, damaged, or found by other rules."""
-        from lurcher.corpora.history.outcomes.store import StoredVerdicts
+        from lurcher.corpora.history.outcomes import StoredVerdicts
 
         if not manifest.outcomes.name or manifest.outcomes.rules != self._rules:
             return None
@@ -255,7 +255,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             return self._verdicts[1]
 
     def _recompute_verdicts(self, manifest: HistoryManifest, history: HistorySnapshot) -> Verdicts:
-        from lurcher.corpora.history.outcomes.store import StoredVerdicts, compute_outcomes
+        from lurcher.corpora.history.outcomes import StoredVerdicts, compute_outcomes
         from lurcher.storage.container import Container
         from lurcher.storage.container_writer import ContainerWriter
 
@@ -324,10 +324,6 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         self._generation.adopt(updated)
         return updated
 
-    def identity(self) -> tuple[int, int, int] | None:
-        """A value that changes whenever the index is written; None if there is none on disk."""
-        return self._generation.disk_identity()
-
 
 def history_status(project: RootIndex) -> dict[str, Any] | None:
     """What the index holds and how it relates to HEAD, read without changing anything; None if there is no repository.
@@ -361,7 +357,7 @@ def history_status(project: RootIndex) -> dict[str, Any] | None:
         "total": history.total,
         "coverage": None if head.shallow and history.coverage == 1.0 else round(history.coverage, 4),
         "shallow": bool(head.shallow),
-        "hunks": history.hunk_total,
+        "hunks": history.hunk_count,
         "missing_files": manifest.losses[1],
         "outcomes": None if verdicts is None else verdicts.counts(),
         "bytes": sum(entry["bytes"] for entry in segments),

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lurcher.corpora.history.outcomes.verdicts import Verdicts
+from lurcher.corpora.history.outcomes import Verdicts
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import FilterError, QueryError
-from lurcher.query.plan import Group, TermLookup, expand, extract_terms, requests_change
+from lurcher.query import Group, TermLookup, expand, extract_terms, requests_change
 from lurcher.query.validate import check_fusion, check_page, clean_text, matches_glob
 from lurcher.rerank.stage import check_reranker_names
 from lurcher.terms import split, words
@@ -61,7 +61,7 @@ class HistoryQuery:
 
     @property
     def order(self) -> str:
-        """The name of the module in history/ranking/ that ranks the commits."""
+        """The name of the ranking of commits, for `history.ranking.find_ranking`."""
         if self.mode == "dense":
             return "cosine"
         return {"linear": "linear", "rrf": "classic", None: self.ranking}[self.fusion]

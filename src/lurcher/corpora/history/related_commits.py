@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lurcher.corpora.history.outcomes.verdicts import Outcome
+from lurcher.corpora.history.outcomes import Outcome
 from lurcher.corpora.history.schema import ChangeView
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import LurcherError

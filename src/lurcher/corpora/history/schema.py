@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.errors import Template
+from lurcher.runtime import VERSION
 from lurcher.runtime.light import cached_property
 from lurcher.sources.git.commit import KINDS
 from lurcher.sources.git.refs import NO_HEAD, Head
@@ -22,7 +23,6 @@ from lurcher.storage.manifest import Common, ManifestFormat, Sections
 from lurcher.storage.segment import FORMAT, Blob, Schema, Segment, Table
 from lurcher.storage.tables import VectorGroup
 from lurcher.storage.vectors import VectorSidecar
-from lurcher.version import VERSION
 
 if TYPE_CHECKING:
     import numpy as np

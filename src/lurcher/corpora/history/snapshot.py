@@ -26,8 +26,8 @@ from lurcher.corpora.history.schema import (
 )
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.sources.git.commit import KINDS, Change, Commit, Hunk
+from lurcher.storage import find_vectors
 from lurcher.storage.container import BoundedCache
-from lurcher.storage.folder import find_vectors
 from lurcher.storage.segment import decode_string
 from lurcher.storage.table_snapshot import TableSnapshot
 from lurcher.storage.tables import CosineIndex, Direction
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.corpora.history.schema import HistoryManifest
-    from lurcher.storage.folder import IndexFolder
+    from lurcher.storage import IndexFolder
 
 
 _MAX_CACHED = 50_000
@@ -254,6 +254,10 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
         return found
 
     # Terms.
+
+    def occurs(self, term: str) -> bool:
+        """Whether a term that a segment has is in a live commit."""
+        return self._all_live or any(len(self.postings(family, term)[0]) for family in self.schema.families)
 
     def lengths(self, family: str) -> tuple[NDArray[np.float64], float]:
         """The length of a field for every owner, and the mean over live owners."""

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history import schema
 from lurcher.corpora.history.build import HistorySegmentBuilder
-from lurcher.corpora.history.outcomes.store import with_outcomes
-from lurcher.corpora.history.outcomes.verdicts import rules_text
+from lurcher.corpora.history.outcomes import rules_text, with_outcomes
 from lurcher.corpora.history.schema import COMMITS, HistoryManifest, HistorySegment
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import PathError
 from lurcher.sources.git import log
 from lurcher.sources.git.log import LogSettings, Losses
 from lurcher.sources.git.refs import Head, shallow_boundary
-from lurcher.storage.folder import IndexFolder
+from lurcher.storage import IndexFolder
 from lurcher.storage.merge import merge_segments
 from lurcher.storage.segment_writer import write_segment
 from lurcher.types import Progress

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answer import page as cursors
+from lurcher import answer as cursors
+from lurcher.answer import Findings, Lap, add_notes
 from lurcher.answer.hits import Focus, HitList, locate_hits
-from lurcher.answer.page import Findings, Lap, add_notes
 from lurcher.config import Settings
-from lurcher.corpora.notes import fields, ranking
+from lurcher.corpora.notes import ranking
 from lurcher.corpora.notes.links import Vault, get_stem, open_vault
 from lurcher.corpora.notes.query import NoteQuery, check_note_query, find_phrases, fold_text, make_groups
 from lurcher.errors import ModelError
@@ -20,17 +20,16 @@ from lurcher.indexing import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import LaneResult, Request, dense
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query import dates
-from lurcher.query.plan import LANGUAGE, Plan, extract_terms
+from lurcher.query import LANGUAGE, Plan, dates, extract_terms
 from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.ranking import Context, Ranking
-from lurcher.rerank.base import Candidate
+from lurcher.rerank.stage import Candidate
 from lurcher.runtime.light import replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import UNSPACED_RUN
 from lurcher.types import HEADING, HEADING_PATH, Answer, Definition, Degraded, Filter, Hit, Progress, Query, Why
-from lurcher.vectors.model import Model
+from lurcher.vectors import Model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,11 +151,11 @@ def search_notes(
     phrases = find_phrases(query.text)
     if phrases:
         allowed_units = _filter_by_phrases(snapshot, vault, allowed_units, phrases)
-    words = fields.score_sections(snapshot, sections, plan.groups if mode != "dense" else ())
+    words = ranking.score_sections(snapshot, sections, plan.groups if mode != "dense" else ())
     lap("lexical")
     near = _run_dense(Request(snapshot, plan, settings, allowed, model), notes) if mode != "lexical" else None
     if mode == "dense" and near is None:
-        words = fields.score_sections(snapshot, sections, plan.groups)
+        words = ranking.score_sections(snapshot, sections, plan.groups)
     lap("dense")
     lanes: dict[str, LaneResult] = {"fields": words} if near is None else {"fields": words, "dense": near}
     context = Context(

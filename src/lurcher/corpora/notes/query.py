@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import FilterError, QueryError, Template
 from lurcher.lanes.lexical import WordScores
-from lurcher.query.plan import Group, expand, extract_terms
+from lurcher.query import Group, expand, extract_terms
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import UNSPACED_RUN, is_unspaced, split, words

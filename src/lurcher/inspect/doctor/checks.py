@@ -23,14 +23,14 @@ from lurcher.inspect.doctor.services import Check, Health, stack
 from lurcher.languages import load_capsule
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import describe_grammars
-from lurcher.runtime.kernel import VERSION as KERNEL_VERSION
+from lurcher.runtime import VERSION
+from lurcher.runtime.kernel import KERNEL_VERSION as KERNEL_VERSION
 from lurcher.runtime.kernel import describe_kernel, native
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.sources import git
 from lurcher.storage import manifest as manifests
 from lurcher.types import Progress
-from lurcher.vectors.model import BUILTIN
-from lurcher.version import VERSION
+from lurcher.vectors import BUILTIN
 
 __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine", "examine_installation"]
 
@@ -317,7 +317,7 @@ def check_rerankers(project: RootIndex, down: Collection[str] = ()) -> Iterator[
 
 def _cross(project: RootIndex) -> Iterator[Finding]:
     from lurcher.config.trust import user_setting
-    from lurcher.vectors.onnx_model import INSTALL, find_model
+    from lurcher.vectors.onnx import INSTALL, find_model
 
     settings = project.settings
     try:

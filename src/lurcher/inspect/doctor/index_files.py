@@ -11,12 +11,13 @@ import shlex
 import shutil
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 from lurcher.chunking.notebook import NOTEBOOK
 from lurcher.corpora.history.index import HistoryIndex
+from lurcher.corpora.history.schema import HistoryManifest
 from lurcher.corpora.libraries import libraries_of
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
@@ -24,12 +25,11 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages import outdated
-from lurcher.runtime.terminal import format_count
-from lurcher.storage import disk
+from lurcher.runtime.process import format_count
+from lurcher.storage import TAG_TEXT, disk
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container
-from lurcher.storage.folder import TAG_TEXT, live_rows_by_segment
 from lurcher.storage.imports import read_imports
 from lurcher.storage.manifest import FOLDER_TAG, NAME, FileRow, Manifest
 from lurcher.storage.postings import open_lists, read_lists
@@ -37,8 +37,9 @@ from lurcher.storage.segment import FILES, Schema, Segment, check_segment, read_
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.tables import broken_postings
 from lurcher.storage.vectors import KIND, read_vectors, sidecar_files
-from lurcher.types import Progress
+from lurcher.types import Progress, silent
 
+_AnyIndex = RootIndex | HistoryIndex
 _OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", disk.LOCK_NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
 _ATTEMPTS = 3
@@ -147,73 +148,94 @@ def _writer_lives(name: str) -> bool:
 
 
 def check_index(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
-    """Check the index; again if a writer replaced it meanwhile."""
+    """Check the index of a root; again if a writer replaced it meanwhile."""
+    yield from _until_at_rest(project, lambda: _check_generation(project, "index", progress, quick=quick))
+
+
+def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
+    """Check the index of its history, if there is one."""
+    index = HistoryIndex.for_root(project)
+    if index.store.folder.is_dir():
+        yield from _until_at_rest(index, lambda: _check_generation(index, "history", silent, quick=quick))
+
+
+def _until_at_rest(index: _AnyIndex, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    findings: list[Finding] = []
     for _ in range(_ATTEMPTS):
-        before = _identity(project)
-        findings = list(_check_generation(project, progress, quick=quick))
-        if _identity(project) == before or not any(finding.state == PROBLEM for finding in findings):
+        before = index.identity()
+        findings = list(check())
+        if index.identity() == before or not any(finding.state == PROBLEM for finding in findings):
             yield from findings
             return
-    yield Finding("index", NOTE, "it is being rewritten right now and could not be checked", "run it again later")
+    message = "it is being rewritten right now and could not be checked"
+    yield Finding(findings[0].check, NOTE, message, "run it again later")
 
 
-def _identity(project: RootIndex) -> tuple[int, int, int] | None:
-    try:
-        status = os.lstat(project.store.folder / NAME)
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _check_generation(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
-    folder = project.store.folder
+def _check_generation(index: _AnyIndex, check: str, progress: Progress, *, quick: bool) -> Iterator[Finding]:
+    """Check the generation on disk of an index of any schema: the manifest, every segment, and every file beside them."""
+    folder = index.store.folder
     present = sorted(path.name for path in folder.glob("*.segment")) if folder.is_dir() else []
     if not os.path.lexists(folder / NAME):
         if present:
-            yield Finding("index", PROBLEM, f"index file {NAME} is missing", _repair_hint(project, NAME))
-        elif folder.is_dir():
-            yield Finding("index", NOTE, "no index yet", run_hint("lurcher index", project.root.path))
+            yield Finding(check, PROBLEM, f"index file {NAME} is missing", _repair_hint(index, NAME))
+        elif folder.is_dir() and isinstance(index, RootIndex):
+            yield Finding(check, NOTE, "no index yet", run_hint("lurcher index", index.root.path))
         return
     try:
         Container.open(folder / NAME).verify()
-        manifest = manifests.read_manifest(folder, project.fingerprint)
+        manifest = manifests.read_manifest(folder, index.fingerprint, index.store.format)
     except OutdatedIndex as outdated:
-        yield Finding("index", NOTE, f"{outdated.message}: the next query rebuilds it", _repair_hint(project, NAME))
+        yield Finding(check, NOTE, f"{outdated.message}: the next query rebuilds it", _repair_hint(index, NAME))
         return
     except (LurcherError, OSError) as error:
-        yield _damage(project, NAME, error)
+        yield _damage(index, check, NAME, error)
         return
     if manifest is None:  # removed just now
         return
     damaged = 0
-    for number, (name, places) in enumerate(zip(manifest.segments, live_rows_by_segment(manifest), strict=True)):
+    for number, name in enumerate(manifest.segments):
         progress("reading the index", number, len(manifest.segments))
         try:
-            _check_segment(folder / name, manifest, number, places, quick=quick)
+            _check_segment(folder / name, manifest, number, index.store.schema, quick=quick)
         except (LurcherError, OSError) as error:
             damaged += 1
-            yield _damage(project, name, error)
+            yield _damage(index, check, name, error)
     kept = sorted(sidecar_files(manifest.vectors))
-    for name in kept:
+    for name in (*kept, *manifest.further_files):
         try:
-            found = project.store.open_file(name, KIND)
+            found = index.store.open_file(name, name.rpartition(".")[2])
             if not quick:
                 found.verify()
         except (LurcherError, OSError) as error:
             damaged += 1
-            yield _damage(project, name, error)
+            yield _damage(index, check, name, error)
     if not damaged:
-        size = sum((folder / name).stat().st_size for name in (*manifest.segments, *kept))
-        held = "every file opens" if quick else "every byte, table and text is intact"
-        files, segments = format_count(len(manifest.rows), "file"), format_count(len(manifest.segments), "segment")
-        message = f"generation {manifest.generation}: {files} in {segments}"
-        yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
-        yield from _check_grammars_used(project, manifest)
+        yield from _describe(index, check, manifest, quick=quick)
     present += sorted(path.name for path in folder.glob(f"*.{KIND}"))
     unused = [name for name in present if name not in manifest.segments and name not in kept]
     if unused:
         message = f"segments or vectors that no manifest names: {first_few(unused)}"
-        yield Finding("index", NOTE, message, f"the next update removes them; {_repair_hint(project, NAME)}")
+        yield Finding(check, NOTE, message, f"the next update removes them; {_repair_hint(index, NAME)}")
+
+
+def _describe(index: _AnyIndex, check: str, manifest: Manifest | HistoryManifest, *, quick: bool) -> Iterator[Finding]:
+    """What a sound generation holds."""
+    segments = format_count(len(manifest.segments), "segment")
+    if not isinstance(manifest, Manifest):
+        try:
+            index.read_from_disk()  # the order of its commits is compared with its segments
+        except LurcherError as error:
+            yield _damage(index, check, NAME, error)
+            return
+        yield Finding(check, OK, f"{manifest.commits:,} of {format_count(manifest.total, 'commit')} in {segments}")
+        return
+    assert isinstance(index, RootIndex)
+    named = (*manifest.segments, *sidecar_files(manifest.vectors))
+    size = sum((index.store.folder / name).stat().st_size for name in named)
+    held = "every file opens" if quick else "every byte, table and text is intact"
+    message = f"generation {manifest.generation}: {format_count(len(manifest.rows), 'file')} in {segments}"
+    yield Finding(check, OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
+    yield from _check_grammars_used(index, manifest)
 
 
 def _check_grammars_used(project: RootIndex, manifest: Manifest) -> Iterator[Finding]:
@@ -230,31 +252,41 @@ def _check_grammars_used(project: RootIndex, manifest: Manifest) -> Iterator[Fin
         yield Finding("index", NOTE, note.reason, note.hint)
 
 
-def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int], *, quick: bool) -> None:
-    container = check_segment(Container.open(path))
-    if places and max(places) >= container.meta["files"]:
+def _check_segment(
+    path: Path, manifest: Manifest | HistoryManifest, number: int, schema: Schema, *, quick: bool
+) -> None:
+    container = check_segment(Container.open(path), schema)
+    files = {row.place: (name, row) for name, row in manifest.rows.items() if row.segment == number} if isinstance(
+        manifest, Manifest
+    ) else {}
+    if files and max(files) >= container.meta["files"]:
         raise container.corrupt("the manifest names files that it does not have")
     if quick:
+        for name in schema.tables if schema is not FILES else ():
+            read_table(container, name, schema)
         return
     check_bytes(container, path)
-    check_content(container, FILES)
-    check_tables(container)
-    check_files(container, {row.place: (name, row) for name, row in manifest.rows.items() if row.segment == number})
+    check_content(container, schema)
+    if isinstance(manifest, Manifest):
+        check_tables(container)
+        check_files(container, files)
 
 
-def _damage(project: RootIndex, name: str, error: LurcherError | OSError) -> Finding:
+def _damage(index: _AnyIndex, check: str, name: str, error: LurcherError | OSError) -> Finding:
     message = error.message if isinstance(error, LurcherError) else f"cannot be read: {error.strerror or error}"
-    return Finding("index", PROBLEM, message if name in message else f"{name}: {message}", _repair_hint(project, name))
+    return Finding(check, PROBLEM, message if name in message else f"{name}: {message}", _repair_hint(index, name))
 
 
-def _repair_hint(project: RootIndex, name: str) -> str:
-    rebuild = run_hint("lurcher index --rebuild", project.root.path)
-    path = project.store.folder / name
+def _repair_hint(index: _AnyIndex, name: str) -> str:
+    root, history = (index.root.path, "") if isinstance(index, RootIndex) else (index.top, " --history")
+    rebuild = run_hint(f"lurcher index{history} --rebuild", root)
+    path = index.store.folder / name
     try:
         regular = stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         regular = True
     return rebuild if regular else f"remove {path}, then {rebuild}"
+
 
 # -- one segment -------------------------------------------------------------------------------------------------------
 
@@ -351,39 +383,7 @@ def _is_text_of(text: bytes, digest: bytes) -> bool:
     return False
 
 
-# -- the history index and those of libraries --------------------------------------------------------------------------
-
-
-def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
-    index = HistoryIndex.for_root(project)
-    if not (index.store.folder / NAME).exists():
-        return
-    fix = run_hint("lurcher index --history --rebuild", project.root.path)
-    try:
-        found = index.read_from_disk()
-        if found is None:
-            return
-        manifest, history = found
-        for name, segment in zip(manifest.segments, history.segments, strict=True):
-            for table in segment.schema.tables:
-                segment.table(table)
-            if not quick:
-                check_bytes(segment.container, index.store.folder / name)
-                check_content(segment.container, segment.schema)
-        for name in sorted(sidecar_files(manifest.vectors)):
-            kept = index.store.open_file(name, KIND)
-            if not quick:
-                kept.verify()
-        if manifest.outcomes.name:
-            index.store.open_file(manifest.outcomes.name, "outcomes").verify()
-    except OutdatedIndex as outdated:
-        yield Finding("history", NOTE, f"{outdated.message}: the next query rebuilds it", fix)
-        return
-    except (LurcherError, OSError) as error:
-        yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), fix)
-        return
-    held = f"{history.commit_count:,} of {format_count(manifest.total, 'commit')}"
-    yield Finding("history", OK, f"{held} in {format_count(len(history.segments), 'segment')}")
+# -- libraries --------------------------------------------------------------------------
 
 
 def check_libraries(project: RootIndex) -> Iterator[Finding]:

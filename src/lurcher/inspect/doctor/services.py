@@ -13,12 +13,11 @@ from typing import Any
 
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, ServerError
-from lurcher.net.http import Deadline
+from lurcher.net.http import Deadline, one_line
 
 SECONDS = 3.0
 """How long `lurcher doctor` waits for each service; hand-set."""
 _TEXT = "where is this"
-_LONGEST = 200
 
 Request = Callable[..., Any]
 """Requests a path of a service within a deadline."""
@@ -61,7 +60,8 @@ def stack(settings: Settings, root: Path, further: Sequence[Check] = ()) -> Iter
 
 
 def embedding(settings: Settings, root: Path) -> Health | None:
-    from lurcher.vectors.service import ProviderRequest, provider_named
+    from lurcher.vectors.providers import provider_named
+    from lurcher.vectors.service import ProviderRequest
 
     chosen = settings.embedding
     if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":
@@ -183,7 +183,3 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def _address(base: Any) -> str:
     return f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}" if base is not None else ""
-
-
-def one_line(text: str) -> str:
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:_LONGEST]

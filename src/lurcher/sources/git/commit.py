@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from functools import lru_cache
 
 from lurcher.languages.detect import TEXT, detect
+from lurcher.sources import GENERATED_FOLDERS, name_reason
 from lurcher.sources.decode import to_utf8
-from lurcher.sources.files import GENERATED_FOLDERS, name_reason
 from lurcher.sources.roles import DATA, EXAMPLE, TEST, VENDORED, roles
 
 ADDED, MODIFIED, DELETED, RENAMED, COPIED, RETYPED = "A", "M", "D", "R", "C", "T"

@@ -21,7 +21,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
-from lurcher.sources.decode import MINIFIABLE, MINIFIED_FILE, MINIFIED_LINE, MINIFIED_MEAN, looks_generated
+from lurcher.sources.decode import (
+    MINIFIABLE,
+    MINIFIED_FILE,
+    MINIFIED_LINE,
+    MINIFIED_MEAN,
+    has_key,
+    looks_generated,
+    secret_path,
+)
 from lurcher.sources.git.commit import (
     COPIED,
     RENAMED,
@@ -34,7 +42,6 @@ from lurcher.sources.git.commit import (
     kind_of,
     split_message,
 )
-from lurcher.sources.secrets import has_key, secret_path
 
 _CHUNK = 1 << 18
 _MAX_CHUNKS = 64

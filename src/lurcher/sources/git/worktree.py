@@ -7,8 +7,7 @@ import subprocess
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from lurcher.sources import git, ignore
-from lurcher.sources.files import FilesSettings, Listing, Mark, TreeSignature, mark_of
+from lurcher.sources import FilesSettings, Listing, Mark, TreeSignature, git, ignore, mark_of
 from lurcher.sources.filter import Sieve, is_utf8
 from lurcher.sources.git.refs import LIST_INDEX, Repository, find_repository, listing_inputs, split_index, work_tree_marker
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from lurcher.config.schema import PostgresSettings
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.postgres.connection import Connection, Server
 from lurcher.stores.postgres.schema import VERSION

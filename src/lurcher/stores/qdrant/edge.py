@@ -17,7 +17,7 @@ from typing import Any
 
 from lurcher.errors import MissingExtra, StoreError
 from lurcher.net.http import Deadline
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection
 
 PAGE = 1000

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.surfaces.agents import files
+from lurcher.surfaces.agents import config_files
 from lurcher.surfaces.agents.clients import CLIENTS, COMMAND, Client, add_entry, new_file, remove_entry
-from lurcher.surfaces.agents.files import Change
-from lurcher.surfaces.agents.jsonc import NotEditable
+from lurcher.surfaces.agents.config_files import Change, NotEditable
 
 AGENTS = "AGENTS.md"
 BEGIN, END = "<!-- lurcher:begin -->", "<!-- lurcher:end -->"
@@ -90,28 +89,28 @@ def _entry_change(client: Client, remove: bool) -> Edit:
 def _section_change(remove: bool) -> Edit:
     def change(text: str | None, path: Path) -> str | None:
         if not remove:
-            made = files.add_section(text or "", SECTION, BEGIN, END)
+            made = config_files.add_section(text or "", SECTION, BEGIN, END)
             # The section and a line end mark a file that we made; one that was empty before gets no line end, and stays.
             return made if text is None or text.strip() else made + text if text else made.removesuffix("\n")
         if text is None:
             return None
-        rest = files.remove_section(text, BEGIN, END)
+        rest = config_files.remove_section(text, BEGIN, END)
         return None if text.startswith(BEGIN) and text.endswith(f"{END}\n") and not rest else rest
 
     return change
 
 
 def _hook_step(project: Path, remove: bool, dry_run: bool) -> Step:
-    shown = f"{files.HOOK_BEGIN}\n{files.HOOK}\n{files.HOOK_END}\n"
+    shown = f"{config_files.HOOK_BEGIN}\n{config_files.HOOK}\n{config_files.HOOK_END}\n"
     try:
-        path = files.find_hook(project)
+        path = config_files.find_hook(project)
     except NotEditable as problem:
         return Step("git", project / ".git/hooks/post-commit", LEFT, str(problem), "" if remove else shown)
 
     def change(text: str | None, path: Path) -> str | None:
         if remove:
-            return None if text is None else files.remove_hook(text)
-        return files.add_hook(text, path)
+            return None if text is None else config_files.remove_hook(text)
+        return config_files.add_hook(text, path)
 
     return _step("git", path, path.parent, dry_run, change, shown, mode=0o755)
 
@@ -120,12 +119,12 @@ def _step(
     title: str, path: Path, within: Path, dry_run: bool, edit: Edit, shown: str, mode: int | None = None
 ) -> Step:
     try:
-        before = files.read(path, within)
+        before = config_files.read(path, within)
         change = Change(path, before, edit(before, path), mode if before is None else None)
         if change.nothing:
             return Step(title, path, UNCHANGED)
         if not dry_run:
-            files.apply(change)
+            config_files.apply(change)
     except (NotEditable, OSError) as problem:
         reason = problem.strerror or str(problem) if isinstance(problem, OSError) else str(problem)
         return Step(title, path, LEFT, reason, shown)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.config.loader import parse_toml
+from lurcher.config import parse_toml
 from lurcher.errors import ConfigError
-from lurcher.surfaces.agents import jsonc
-from lurcher.surfaces.agents.jsonc import NotEditable
+from lurcher.surfaces.agents import config_files
+from lurcher.surfaces.agents.config_files import NotEditable
 
 NAME = "lurcher"
 COMMAND, ARGUMENTS = "lurcher", ("mcp",)
@@ -118,10 +118,10 @@ def add_entry(client: Client, text: str | None) -> str:
         block = _table(client)
         gap = "" if not base.strip() else "\n" if base.endswith("\n") else "\n\n"
         return _checked_toml(client, base, f"{base}{gap}{block}", entry)
-    made = jsonc.with_member(text, client.path, entry)
+    made = config_files.with_member(text, client.path, entry)
     if made.rstrip() != new_file(client).rstrip():
         return made
-    return json.dumps(jsonc.parse(made).data) + text[len(text.rstrip()) :]  # on one line
+    return json.dumps(config_files.parse(made).data) + text[len(text.rstrip()) :]  # on one line
 
 
 def remove_entry(client: Client, text: str) -> str | None:
@@ -136,7 +136,7 @@ def remove_entry(client: Client, text: str) -> str | None:
         return text
     if not _ours(known):
         raise NotEditable(f"its entry named {client.path[-1]} is not ours")
-    return _without_table(client, text) if client.toml else jsonc.without_member(text, client.path)
+    return _without_table(client, text) if client.toml else config_files.without_member(text, client.path)
 
 
 def new_file(client: Client) -> str:
@@ -150,7 +150,7 @@ def new_file(client: Client) -> str:
 
 
 def _known(client: Client, text: str) -> Any:
-    data = _toml(text) if client.toml else jsonc.parse(text).data
+    data = _toml(text) if client.toml else config_files.parse(text).data
     for name in client.path:
         if not isinstance(data, dict):
             raise NotEditable("it does not have the expected structure")

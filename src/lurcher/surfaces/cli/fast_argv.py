@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.surfaces.parameters import SEARCH, read
+from lurcher.surfaces import SEARCH, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,14 +1,14 @@
 """The commands and what each takes: the parser, `--help`, shell completion and docs/reference.md come from here.
 
-Parameters that other surfaces have too are declared in `lurcher.surfaces.parameters`; the rest is declared where it is used.
+Parameters that other surfaces have too are declared in `lurcher.surfaces`; the rest is declared where it is used.
 """
 
 from __future__ import annotations
 
+from lurcher import surfaces as p
 from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.surfaces import parameters as p
-from lurcher.surfaces.parameters import Parameter, read
+from lurcher.surfaces import Parameter, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,7 +194,9 @@ COMMANDS: tuple[Command, ...] = (
             p.SOURCE.but(choices=("code", "history", "notes", "all"), more=False, default="what the dataset is about"),
             p.MODE.but(help="how to read the queries"), p.RANKING, p.FUSION.but(help="how lanes become one order"),
             p.ALPHA.but(default=None), p.MMR.but(help="with --fusion linear: prefer unlike hits"),
-            p.LIMIT.but(help="hits per question", default=20),
+            p.LIMIT.but(help="hits per question", default="20; 50 where lines are labelled"),
+            Parameter("baseline", help="measure a grep instead", choices=("grep-files", "grep-lines", "grep-rare")),
+            Parameter("peer", help="measure another program instead", metavar="COMMAND"),
             Parameter("versus", help="also run with this setting, and compare", metavar="KEY=VALUE", many=True),
             Parameter("compare", "switch", "compare two saved runs"),
             Parameter("save", help="save the run to this file", metavar="FILE"),
@@ -259,7 +261,7 @@ def build_parser(only: str | None = None) -> Any:
     """The parser of all commands, or of one, which takes a tenth of the time."""
     import argparse
 
-    from lurcher.version import VERSION
+    from lurcher.runtime import VERSION
 
     class Parser(argparse.ArgumentParser):
         """Raises UsageError for bad arguments, so that they are printed like all errors: one line and a hint."""

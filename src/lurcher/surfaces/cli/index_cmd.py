@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import UsageError
-from lurcher.runtime.process import pause
-from lurcher.runtime.terminal import format_count, printable, raw_stream
-from lurcher.surfaces.cli import print_status, printer
+from lurcher.runtime.process import format_count, pause, printable, raw_stream
+from lurcher.surfaces.cli import print_inspect, printer
 from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, print_json
 from lurcher.types import Degraded
 
@@ -56,7 +55,7 @@ def run_index(parsed: Namespace) -> int:
         where = " from the store" if engine.shares else ""
         print(f"the index was removed{where}" if status["cleared"] else "there was no index")
     else:
-        print_status.print_status(status)
+        print_inspect.print_status(status)
     notes = [Degraded(**note) for note in status.get("degraded", ())]
     printer.print_notes(notes)
     return ERROR if any(note.hint for note in notes) else FOUND  # a note without a hint needs no repair
@@ -83,7 +82,7 @@ def _index_libraries(parsed: Namespace) -> int:
             name = printable(entry["library"])
             print(f"the index of {name} was removed" if entry["cleared"] else f"there was no index of {name}")
     else:
-        print_status.print_libraries(entries)
+        print_inspect.print_libraries(entries)
     notes = [Degraded(**note) for entry in entries for note in entry.get("degraded", ())]
     if engine.shares:
         notes.append(Degraded("store", "a shared store has no libraries: their indexes are kept here", ""))

@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from lurcher.config import wants_colour
 from lurcher.runtime.light import TYPE_CHECKING, pattern
-from lurcher.runtime.terminal import format_count, printable
+from lurcher.runtime.process import format_count, printable
 from lurcher.terms import split
 from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit, SymbolAnswer
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeAlias
 
-    from lurcher.corpora.history.outcomes.verdicts import Outcome
+    from lurcher.corpora.history.outcomes import Outcome
 
 
 _TOKEN = pattern(
@@ -358,7 +358,7 @@ MAX_BODY_LINES = 6
 
 def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
     """A commit with its message, the change that matches best, and its outcome."""
-    from lurcher.corpora.history.outcomes.verdicts import Evidence, Outcome
+    from lurcher.corpora.history.outcomes import Evidence, Outcome
 
     commit = hit.commit or {}
     head = f"{painter.symbol(commit['sha'][:SHORT])}  {commit['date'][:10]}  {printable(commit['author'])}"
@@ -390,7 +390,7 @@ def outcome_lines(found: Outcome, painter: Painter) -> list[str]:
     """The outcome of a commit that was not simply kept: what was done to it, by whom, when and why."""
     from datetime import datetime, timezone
 
-    from lurcher.corpora.history.outcomes.verdicts import FIXED, PARTLY_REVERTED
+    from lurcher.corpora.history.outcomes import FIXED, PARTLY_REVERTED
 
     if found.verdict == SUCCESS:
         return []

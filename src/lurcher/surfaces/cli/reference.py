@@ -16,8 +16,8 @@ from lurcher import config
 from lurcher.config.removed import REMOVED
 from lurcher.config.trust import TABLE
 from lurcher.errors import UsageError
+from lurcher.surfaces import Parameter
 from lurcher.surfaces.cli.flags import COMMANDS, Command, build_parser
-from lurcher.surfaces.parameters import Parameter
 
 # -- lurcher help: topics that concern several commands ----------------------------------------------------------------
 

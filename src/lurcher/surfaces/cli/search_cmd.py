@@ -8,7 +8,7 @@ import time
 from lurcher.errors import ConfigError, QueryError, UsageError
 from lurcher.runtime.fastjson import dumps
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.runtime.terminal import CLEAR_LINE, raw_stream
+from lurcher.runtime.process import CLEAR_LINE, raw_stream
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answer.page import add_notes
+from lurcher import surfaces as p
+from lurcher.answer import add_notes
 from lurcher.errors import LurcherError, PathError, QueryError, UsageError
-from lurcher.surfaces import parameters as p
-from lurcher.surfaces.parameters import HTTP, MAX_VALUES, Parameter, check_all, json_schema, sentence
+from lurcher.runtime import VERSION
+from lurcher.surfaces import HTTP, MAX_VALUES, Parameter, check_all, json_schema, sentence
 from lurcher.surfaces.wording import PageWording, Wording
 from lurcher.types import Answer, Degraded, Hit
-from lurcher.version import VERSION
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine

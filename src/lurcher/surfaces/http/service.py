@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError
-from lurcher.runtime.process import Cancelled, run_cancellable
+from lurcher.runtime.process import Cancelled, LruCache, run_cancellable
 from lurcher.server.session import SMALL_TREE_BYTES, Build, Unwritable, make_request
 from lurcher.server.unindexed import WAIT_SECONDS, UnindexedSearch, size_of
 from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
@@ -345,37 +344,20 @@ class AnswerCache:
     """Answers as bytes, each valid for the stamp (tree and history) it was made with. The least recently used go first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, most_entries: int = MOST_ENTRIES) -> None:
-        self._most_bytes, self._most_entries = most_bytes, most_entries
-        self._entries: OrderedDict[Hashable, tuple[Hashable, bytes]] = OrderedDict()
-        self.bytes = 0
-        self.hits = self.misses = 0
+        self._most_bytes, self._known = most_bytes, LruCache(most_bytes, most_entries)
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    @property
+    def used(self) -> int:
+        """The bytes of all answers."""
+        return self._known.used
 
     def get(self, request: Hashable, stamp: Hashable) -> bytes | None:
-        entry = self._entries.get(request)
-        if entry is None or entry[0] != stamp:
-            self.misses += 1
-            return None
-        self._entries.move_to_end(request)
-        self.hits += 1
-        return entry[1]
+        known, answer = self._known.get(request) or (None, None)
+        return answer if known == stamp else None
 
     def put(self, request: Hashable, stamp: Hashable, answer: bytes) -> None:
-        if len(answer) > self._most_bytes // 8:
-            return
-        self._forget(request)
-        self._entries[request] = (stamp, answer)
-        self.bytes += len(answer)
-        while self.bytes > self._most_bytes or len(self._entries) > self._most_entries:
-            self._forget(next(iter(self._entries)))
+        if len(answer) <= self._most_bytes // 8:  # one answer does not push out all others
+            self._known.put(request, (stamp, answer), len(answer))
 
     def clear(self) -> None:
-        self._entries.clear()
-        self.bytes = 0
-
-    def _forget(self, request: Hashable) -> None:
-        entry = self._entries.pop(request, None)
-        if entry is not None:
-            self.bytes -= len(entry[1])
+        self._known.clear()

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answer import page as tokens
-from lurcher.runtime.terminal import format_count
-from lurcher.surfaces import parameters as p
+from lurcher import answer as tokens
+from lurcher import surfaces as p
+from lurcher.runtime.process import format_count
 from lurcher.surfaces.mcp.requests import WORDING
 from lurcher.types import Answer, Degraded, Hit, IndexState
 

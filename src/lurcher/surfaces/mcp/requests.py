@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from lurcher import surfaces as p
 from lurcher.errors import PathError
-from lurcher.runtime.terminal import printable
-from lurcher.sources.roots import Root, breadth, find_root
-from lurcher.surfaces import parameters as p
-from lurcher.surfaces.parameters import MCP, Parameter
+from lurcher.runtime.process import printable
+from lurcher.sources import Root, breadth, find_root
+from lurcher.surfaces import MCP, Parameter
 from lurcher.surfaces.wording import Wording
 
 

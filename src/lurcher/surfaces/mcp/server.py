@@ -27,6 +27,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher.errors import LurcherError, PathError
+from lurcher.runtime import VERSION
 from lurcher.runtime.process import Cancelled, pause, run_cancellable
 from lurcher.server import token_stats
 from lurcher.server.session import Build, Session
@@ -34,7 +35,6 @@ from lurcher.surfaces.mcp import tools
 from lurcher.surfaces.mcp.answers import ToolResult
 from lurcher.surfaces.mcp.requests import WORDING, Access, check_arguments, folders_of, input_schema, is_too_wide
 from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool, status_data, status_text
-from lurcher.version import VERSION
 
 Context = ServerRequestContext[Any, Any]
 

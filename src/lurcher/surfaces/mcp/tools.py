@@ -11,16 +11,16 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from lurcher.answer.page import add_notes
+from lurcher.answer import add_notes
 from lurcher.engine import Engine
 from lurcher.errors import CursorError, IndexBuilding, PathError, UsageError
 from lurcher.query.validate import ALL, LIBRARIES, SOURCES
-from lurcher.runtime.terminal import format_count
+from lurcher.runtime.process import format_count
 from lurcher.server.session import Session
+from lurcher.surfaces import Parameter
 from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.answers import ToolResult
 from lurcher.surfaces.mcp.requests import ARGUMENTS, Access
-from lurcher.surfaces.parameters import Parameter
 from lurcher.types import Answer, Degraded, Progress, silent
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""What became of a commit: reverted, fixed soon after, or neither."""

@@ -1,1 +1,0 @@
-"""Rankings of commits: one module per ranking, each with `rank(context) -> HistoryRanking`."""

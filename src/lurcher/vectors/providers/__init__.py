@@ -1,1 +1,0 @@
-"""Models that embed text, one file per provider."""
