@@ -45,7 +45,7 @@ def test_a_file_without_any_word_of_the_question_is_found_by_meaning() -> None:
 
 
 def test_such_a_file_shows_the_unit_that_is_nearest() -> None:
-    text = "# follow the location\n" + "buffer = 1\n" * 200 + "\ndef follow(location):\n    return location, follow\n"
+    text = "# follow the location\n" + "buffer = 1\n" * 120 + "\ndef follow(location):\n    return location, follow\n"
     context = context_of({**FILES, "src/location.py": text}, QUESTION, table=TABLE)
     ranking = default.rank(context)
     position = paths(context, ranking).index("src/location.py")

@@ -50,6 +50,8 @@ class Context:
     """Role of a file → factor on its score, for this query."""
     nearest: NDArray[np.int64] | None = None
     """The unit with the largest cosine of each file whose units were compared."""
+    cosines: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+    """The units that were compared with the question, and their cosines."""
     notes: dict[tuple[str, int], str] = field(default_factory=dict)
     """(evidence, file) → what the evidence found there, for `why`."""
     alpha: float | None = None

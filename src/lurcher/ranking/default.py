@@ -1,9 +1,9 @@
-"""The file-first ranking: files are ranked by a weighted sum of evidence, then each shows its best unit.
+"""The file-first ranking: files are ranked by a weighted sum of evidence, then their units are ordered (see `places`).
 
     x = H/max H + Σ weight · evidence,  times the noise factors
 
-Files come first because a question is nearly always answered by one place, not by three chunks of it. The other matching units
-of the same files come after the first unit of every file.
+Files come first because most evidence is about a file: its name, its folders, what it defines, how much of it is about the
+question.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from lurcher.config import Settings
 from lurcher.lanes import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.query import LANGUAGE, REPORT, SYMBOL, Plan
-from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
+from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, places, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
     explain_noise,
     noise_factors,
@@ -65,9 +65,10 @@ STEM_SYMBOL = 0.5
 PHRASE = 0.1
 """The file contains a query of a few words as it stands. The code set does not move, with it or without: few of its queries
 occur word for word."""
-DENSE_CARD = 0.25
-"""The file's card is near: name, folders, comments, definitions. With DENSE_CHUNK, 0.886 to 0.897 on repositories held out."""
-DENSE_CHUNK = 0.15
+DENSE_CARD = 0.30
+"""The file's card is near: name, folders, comments, definitions. With DENSE_CHUNK, 0.886 to 0.897 on repositories held out;
+from 0.25 and 0.15 to these, 0.8968 to 0.8989 over files."""
+DENSE_CHUNK = 0.20
 """The three nearest units of the file are near."""
 
 # -- weights of long queries: issue reports, stack traces -------------------------------------------------------------------
@@ -112,9 +113,9 @@ def rank(context: Context) -> Ranking:
     scale = sum(weight for _, weight, _ in evidence)
     leads = _choose_lead_units(context, files, [scores for _, _, scores in installed])
     values = x[files] / scale
-    first = top_positions(context.snapshot, files, values, _HEAD_UNITS)
-    first = first[order_units(context.snapshot, leads[first], values[first])]
-    more = _order_other_units(context, leads, x, float(values.min()) if len(values) else 0.0)
+    first = top_positions(context.snapshot, files, values, places.FILES)
+    ordered, scores = places.order_places(context, files[first].tolist(), values[first].tolist(), leads[first].tolist())
+    more = _order_rest(context, ordered, leads, values, min(scores, default=0.0), x)
 
     scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
 
@@ -131,16 +132,10 @@ def rank(context: Context) -> Ranking:
         if not total:
             raise context.snapshot.segments[0].container.corrupt("its files share units")
         if score != total / scale:
-            stages.append(StageWhy("further", score * scale / total, note="not its file's first unit"))
+            stages.append(StageWhy("place", score * scale / total, note="how well this place of the file fits"))
         return Why(collect_lane_whys(context, unit), total, tuple(stages))
 
-    def rest() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        behind = order_units(context.snapshot, leads, values)[len(first) :]
-        units, scores = more.order()
-        return np.concatenate((leads[behind], units)), np.concatenate((values[behind], scores))
-
-    after = UnorderedTail(len(leads) - len(first) + more.count, rest) if len(leads) > len(first) else more
-    return Ranking(leads[first], values[first], why, after, partial(prefetch_whys, context))
+    return Ranking(np.array(ordered, np.int64), np.array(scores), why, more, partial(prefetch_whys, context))
 
 
 def _collect_evidence(context: Context) -> list[Evidence]:
@@ -235,25 +230,31 @@ def find_best_by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArra
     return best_units_by_file(snapshot, scores).best
 
 
-def _order_other_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> UnorderedTail:
-    """The other matching units, by their file's score times their share of its best unit, below every lead unit."""
-    found = context.lexical
-    scores = found.scores
-    count = int(found.files.scored[x > 0].sum()) - int(np.count_nonzero(scores[leads]))
+def _order_rest(
+    context: Context, placed: list[int], leads: NDArray[np.int64], values: NDArray[np.float64], ceiling: float,
+    x: NDArray[np.float64],
+) -> UnorderedTail:  # fmt: skip
+    """The first units of all other files by their score, then every other matching unit; all below what has a place already."""
+    found, snapshot = context.lexical, context.snapshot
+    without_score = len(leads) - int(np.count_nonzero(found.scores[leads]))
+    count = int(found.files.scored[x > 0].sum()) + without_score - len(placed)
 
     def order() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        unit_file = context.snapshot.unit_file
-        left = (scores > 0) & (x[unit_file] > 0)
+        left = (found.scores > 0) & (x[snapshot.unit_file] > 0)
+        left[leads] = True
+        left[np.array(placed, np.int64)] = False
+        behind = np.flatnonzero(left[leads])
+        behind = behind[order_units(snapshot, leads[behind], values[behind])]
         left[leads] = False
         units = np.flatnonzero(left)
-        files = unit_file[units]
+        files = snapshot.unit_file[units]
         best = found.files.best[files]
-        if len(units) != count or not best.all():
-            raise context.snapshot.segments[0].container.corrupt("its files share units")
-        if not count:
-            return units, scores[units]  # there may be no file at all, and no largest score then
-        values = ceiling * (x[files] / x.max()) * scores[units] / best
-        ordered = order_units(context.snapshot, units, values)
-        return units[ordered], values[ordered]
+        if len(behind) + len(units) != count or not best.all():
+            raise snapshot.segments[0].container.corrupt("its files share units")
+        firsts = ceiling * values[behind] / (values.max(initial=0.0) or 1.0)
+        lowest = firsts.min() if len(firsts) else ceiling
+        shares = lowest * (x[files] / (x.max(initial=0.0) or 1.0)) * found.scores[units] / best
+        ordered = order_units(snapshot, units, shares)
+        return np.concatenate((leads[behind], units[ordered])), np.concatenate((firsts, shares[ordered]))
 
     return UnorderedTail(count, order)

@@ -340,7 +340,7 @@ def score_dense(context: Context, others: NDArray[np.float64], card: float, unit
 
 def _average_nearest_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
-    units, cosines = lane.units(pool)
+    units, cosines = context.cosines = lane.units(pool)
     counts = context.snapshot.unit_counts[pool]
     means: NDArray[np.float64]
     kernel = native()
