@@ -18,10 +18,6 @@ PACKAGE = Path(lurcher.__file__).parent
 COMMAND = "import sys; from lurcher.surfaces.cli import main; sys.exit(main())"
 """What the installed command runs."""
 FILES = sorted(PACKAGE.rglob("*.py"))
-STAGES = (
-    "sources", "chunking", "languages", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank",
-    "budget", "survey",
-)  # fmt: skip
 
 
 def relative(path: Path) -> str:
@@ -182,13 +178,6 @@ def test_only_the_configuration_reads_the_environment() -> None:
                 readers.add(relative(path))
     readers |= importers("os.environ", "os.environb", "os.getenv")
     assert readers == ENVIRONMENT_READERS
-
-
-def test_stages_know_no_surface_and_not_the_engine() -> None:
-    for path in FILES:
-        if relative(path).split("/")[0] in STAGES:
-            found = [name for name in imported(path) if name.startswith(("lurcher.surfaces", "lurcher.engine"))]
-            assert not found, f"{relative(path)} imports {found}"
 
 
 def test_types_and_errors_import_nothing() -> None:

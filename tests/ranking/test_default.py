@@ -41,22 +41,6 @@ def test_a_symbol_query_shows_the_defining_unit_first() -> None:
     assert "class Session" in context.snapshot.unit_text(first)
 
 
-def test_a_strong_second_unit_comes_before_a_weak_file() -> None:
-    relevant = "\n\n".join(f"def follow_redirect_{i}(value):\n    return value  # {'x' * 300}" for i in range(20))
-    weak = {f"src/other_{i}.py": "def unrelated():\n    pass\n" * 60 + "# follow\n" for i in range(30)}
-    paths = ranked_paths({"src/redirect.py": relevant, **weak}, "how does it follow a redirect")
-    assert paths[:3] == ["src/redirect.py"] * 3 and "src/other_1.py" in paths
-
-
-def test_a_unit_named_by_the_question_comes_before_one_that_mentions_its_words() -> None:
-    mentions = "def unrelated():\n" + "    # follow the redirect, then follow the redirect\n" * 3
-    names = "class Redirect:\n    def follow(self, value):\n        return value.location\n" + "        # then\n" * 120
-    text = mentions + "\n\n" + "buffer = 1\n" * 200 + "\n\n" + names
-    context = context_of({"src/session.py": text, "src/other.py": "x = 1\n"}, "how does it follow a redirect")
-    first, second = (context.snapshot.unit_text(unit) for unit in default.rank(context).units[:2])
-    assert "class Redirect" in first and "# follow the redirect" in second
-
-
 def test_every_matching_unit_is_there_once() -> None:
     text = "\n\n".join(f"def redirect_{i}():\n    return {'1' * 400}" for i in range(30))
     many = {f"src/file_{i}.py": text for i in range(30)}

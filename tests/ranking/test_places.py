@@ -1,0 +1,53 @@
+"""Which units of the best files come first."""
+
+from __future__ import annotations
+
+from math import exp
+
+import pytest
+
+from lurcher.ranking import default, places
+from tests.small import context_of
+
+
+def ranked_paths(files: dict[str, str], query: str) -> list[str]:
+    context = context_of(files, query)
+    return [context.snapshot.path(int(context.snapshot.unit_file[unit])) for unit in default.rank(context).units]
+
+
+def test_a_strong_second_unit_comes_before_a_weak_file() -> None:
+    relevant = "\n\n".join(f"def follow_redirect_{i}(value):\n    return value  # {'x' * 300}" for i in range(20))
+    weak = {f"src/other_{i}.py": "def unrelated():\n    pass\n" * 60 + "# follow\n" for i in range(30)}
+    paths = ranked_paths({"src/redirect.py": relevant, **weak}, "how does it follow a redirect")
+    assert paths[:3] == ["src/redirect.py"] * 3 and "src/other_1.py" in paths
+
+
+def test_a_unit_named_by_the_question_comes_before_one_that_mentions_its_words() -> None:
+    mentions = "def unrelated():\n" + "    # follow the redirect, then follow the redirect\n" * 3
+    names = "class Redirect:\n    def follow(self, value):\n        return value.location\n" + "        # then\n" * 120
+    text = mentions + "\n\n" + "buffer = 1\n" * 200 + "\n\n" + names
+    context = context_of({"src/session.py": text, "src/other.py": "x = 1\n"}, "how does it follow a redirect")
+    first, second = (context.snapshot.unit_text(unit) for unit in default.rank(context).units[:2])
+    assert "class Redirect" in first and "# follow the redirect" in second
+
+
+def test_the_formula_worked_by_hand() -> None:
+    """Without a dense lane: v = u^0.5 · exp(3 · encl), S = x · (v / max v)^0.15 · (v / max v of its file)^0.85 · 0.8^(n-1)."""
+    names = ("redirect", "other", "third")
+    text = "\n\n".join(f"def {name}(value):\n    return value  # redirect {'x' * 900}" for name in names)
+    context = context_of({"src/a.py": text, "src/b.py": "def redirect():\n    pass\n"}, "where is the redirect")
+    a, b = (context.snapshot.live_paths[f"src/{name}.py"] for name in "ab")
+    units = {file: list(context.snapshot.units_of(file)) for file in (a, b)}
+    leads = [units[a][0], units[b][0]]
+    ordered, scores = places.order_places(context, [a, b], [1.0, 0.5], leads)
+    highest = float(context.lexical.scores.max())
+    v = {
+        unit: (float(context.lexical.scores[unit]) / highest) ** 0.5 * exp(3.0 * (unit in leads))
+        for unit in units[a] + units[b]
+    }
+    most = max(v.values())
+    expected = {units[b][0]: 0.5 * (v[units[b][0]] / most) ** 0.15}
+    for place, unit in enumerate(sorted(units[a], key=lambda unit: (-v[unit], unit))):
+        expected[unit] = (v[unit] / most) ** 0.15 * (v[unit] / v[leads[0]]) ** 0.85 * 0.8**place
+    assert dict(zip(ordered, scores, strict=True)) == pytest.approx(expected)
+    assert scores == sorted(scores, reverse=True) and len(units[a]) == 3
