@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -305,8 +305,9 @@ def test_leftovers_of_a_killed_writer_are_swept(kept: Kept) -> None:
 def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that met a full disk once does not stay in memory for ever."""
     engine = opened(indexed)
-    store = engine.projects[0].store
-    store._pause = 0.05
+    now = [1000.0]
+    monkeypatch.setattr("lurcher.storage.time", SimpleNamespace(monotonic=lambda: now[0]))
+    pause = engine.projects[0].store._pause
 
     def full(step: str, path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -317,12 +318,13 @@ def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: py
         answer = engine.search("airship")
         assert answer.hits[0].path == "later.py"
         assert any("No space left" in note.reason for note in answer.degraded)
-        time.sleep(0.06)
+        now[0] += pause
         assert any("No space left" in note.reason for note in engine.search("airship").degraded)
     finally:
         disk.observe_steps(None)
+    now[0] += 1.5 * pause
     assert any("No space left" in note.reason for note in engine.search("airship").degraded)  # it waits longer now
-    time.sleep(0.12)
+    now[0] += pause
     answer = engine.search("airship")
     assert (answer.hits[0].path, answer.degraded) == ("later.py", ())
     assert opened(indexed).search("airship", check=False).hits[0].path == "later.py"
