@@ -104,7 +104,10 @@ def test_every_kind_of_failure_is_named_and_the_rest_is_tried(tmp_path: Path, mo
 
 def test_a_drill_stops_in_time() -> None:
     kind = drills.drill_named("sources")
-    tally = run(kind, 10**6, 1, minutes=2 / 60)
+    for seconds in (2, 20, 200):  # on a busy machine the first try may begin too late
+        tally = run(kind, 10**6, 1, minutes=seconds / 60)
+        if tally.tries:
+            break
     assert 0 < tally.tries < 10**6 and not tally.failures
     assert "out of time" in tally.line()
 
