@@ -70,7 +70,7 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
     names = _EnclosingNames(context)
-    defining = _find_defining_units(context) if context.plan.intent == SYMBOL else {}
+    defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
     rows = []
     for file, lead in zip(files, leads, strict=True):
@@ -91,9 +91,9 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
         ]
         row.sort(key=_best_first)
         row[:NAMED_UNITS] = [(v * exp(weights.enclosing * names.share(unit)), unit) for v, unit in row[:NAMED_UNITS]]
-        if file in defining:
+        if file in defining:  # its lead defines the queried name, and comes first
             most = max(row)[0]
-            row = [(1.001 * most if unit == defining[file] else v, unit) for v, unit in row]
+            row = [(1.001 * most if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
         rows.append(row)
     return rows
@@ -101,17 +101,6 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
 
 def _best_first(entry: tuple[float, int]) -> tuple[float, int]:
     return -entry[0], entry[1]
-
-
-def _find_defining_units(context: Context) -> dict[int, int]:
-    """File → the unit that defines the queried name best."""
-    strongest: dict[int, float] = {}
-    units: dict[int, int] = {}
-    for match in context.symbols:
-        if match.strength > strongest.get(match.file, 0.0):
-            strongest[match.file] = match.strength
-            units[match.file] = match.unit
-    return units
 
 
 class _EnclosingNames:
