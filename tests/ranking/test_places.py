@@ -32,7 +32,7 @@ def test_a_unit_named_by_the_question_comes_before_one_that_mentions_its_words()
 
 
 def test_the_formula_worked_by_hand() -> None:
-    """Without a dense lane: v = u^0.5 · exp(3 · encl), S = x · (v / max v)^0.15 · (v / max v of its file)^0.85 · 0.8^(n-1)."""
+    """Without a dense lane: v = u^0.5 · exp(3.5 · encl), S = x · (v / max v)^0.15 · (v / max v of its file)^0.85 · 0.85^(n-1)."""
     names = ("redirect", "other", "third")
     text = "\n\n".join(f"def {name}(value):\n    return value  # redirect {'x' * 900}" for name in names)
     context = context_of({"src/a.py": text, "src/b.py": "def redirect():\n    pass\n"}, "where is the redirect")
@@ -42,12 +42,12 @@ def test_the_formula_worked_by_hand() -> None:
     ordered, scores = places.order_places(context, [a, b], [1.0, 0.5], leads)
     highest = float(context.lexical.scores.max())
     v = {
-        unit: (float(context.lexical.scores[unit]) / highest) ** 0.5 * exp(3.0 * (unit in leads))
+        unit: (float(context.lexical.scores[unit]) / highest) ** 0.5 * exp(3.5 * (unit in leads))
         for unit in units[a] + units[b]
     }
     most = max(v.values())
     expected = {units[b][0]: 0.5 * (v[units[b][0]] / most) ** 0.15}
     for place, unit in enumerate(sorted(units[a], key=lambda unit: (-v[unit], unit))):
-        expected[unit] = (v[unit] / most) ** 0.15 * (v[unit] / v[leads[0]]) ** 0.85 * 0.8**place
+        expected[unit] = (v[unit] / most) ** 0.15 * (v[unit] / v[leads[0]]) ** 0.85 * 0.85**place
     assert dict(zip(ordered, scores, strict=True)) == pytest.approx(expected)
     assert scores == sorted(scores, reverse=True) and len(units[a]) == 3

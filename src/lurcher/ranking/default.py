@@ -251,9 +251,9 @@ def _order_rest(
         best = found.files.best[files]
         if len(behind) + len(units) != count or not best.all():
             raise snapshot.segments[0].container.corrupt("its files share units")
-        firsts = ceiling * values[behind] / (values.max(initial=0.0) or 1.0)
+        firsts = ceiling * (values[behind] / (values.max(initial=0.0) or 1.0))
         lowest = firsts.min() if len(firsts) else ceiling
-        shares = lowest * (x[files] / (x.max(initial=0.0) or 1.0)) * found.scores[units] / best
+        shares = lowest * (x[files] / (x.max(initial=0.0) or 1.0) * (found.scores[units] / best))
         ordered = order_units(snapshot, units, shares)
         return np.concatenate((leads[behind], units[ordered])), np.concatenate((firsts, shares[ordered]))
 

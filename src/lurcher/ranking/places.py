@@ -11,13 +11,12 @@ after one that is named by them.
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, fsum, log
 
 from lurcher.query import REPORT, SYMBOL
 from lurcher.ranking import Context
 from lurcher.runtime.light import NamedTuple
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.terms import split, words
 
 
 class Weights(NamedTuple):
@@ -33,15 +32,14 @@ class Weights(NamedTuple):
     """δ: factor for each further unit of a file."""
 
 
-QUESTION = Weights(bm25=0.5, cosine=3.0, enclosing=3.0, best=0.15, further=0.8)
+QUESTION = Weights(bm25=0.5, cosine=3.0, enclosing=3.5, best=0.15, further=0.85)
 NAME = Weights(bm25=0.5, cosine=0.0, enclosing=3.0, best=0.0, further=0.5)
-REPORTED = Weights(bm25=1.0, cosine=0.0, enclosing=3.0, best=0.0, further=0.85)
-FILES = 16
+REPORTED = Weights(bm25=0.7, cosine=0.0, enclosing=3.0, best=0.0, further=1.0)
+"""A fix of a report is often in a further unit of the best file, so that none of them counts less for its place."""
+FILES = 12
 """Files whose further units are placed among the others; those of the rest come after."""
 UNITS = 16
 """Units of one file that are placed, the best by BM25."""
-NAMED_UNITS = 4
-"""Units of one file whose enclosing names are compared, the best by BM25 and cosine."""
 LEAST_SHARE = 0.02
 """The least u: a unit without a word of the question still has its cosine."""
 _NAMING_KINDS = TYPE_KINDS | FUNCTION_KINDS
@@ -52,23 +50,25 @@ def order_places(
 ) -> tuple[list[int], list[float]]:
     """The units of `files`, which have the scores `values`, in order of S, each with S. `leads` have a place in any case."""
     weights = {REPORT: REPORTED, SYMBOL: NAME}.get(context.plan.intent, QUESTION)
-    snapshot = context.snapshot
+    rank = context.snapshot.path_rank
     rows = _value_units(context, weights, files, leads)
-    best = max((row[0][0] for row in rows if row), default=1.0)
+    best = max((row[0][0] for row in rows if row), default=0.0)
     found = []
     for file, value, row in zip(files, values, rows, strict=True):
-        rank, highest, factor = int(snapshot.path_rank[file]), row[0][0], value
+        position, own = int(rank[file]), row[0][0]
+        base = weights.best * best + (1 - weights.best) * own
         for v, unit in row:
-            found.append((-factor * (v / best) ** weights.best * (v / highest) ** (1 - weights.best), rank, unit))
-            factor *= weights.further
+            found.append((-value * exp(v - base), position, unit))
+            value *= weights.further
     found.sort()
     return [unit for _, _, unit in found], [-s for s, _, _ in found]
 
 
 def _value_units(context: Context, weights: Weights, files: list[int], leads: list[int]) -> list[list[tuple[float, int]]]:
-    """v and number of each unit that is placed, best first, by file."""
+    """log v and number of each unit that is placed, best first, by file."""
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
+    least = LEAST_SHARE * highest
     names = _EnclosingNames(context)
     defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
@@ -76,24 +76,23 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
     for file, lead in zip(files, leads, strict=True):
         first, count = int(snapshot.first_unit[file]), int(snapshot.unit_counts[file])
         shares = scores[first : first + count].tolist()
-        chosen = sorted(range(count), key=shares.__getitem__, reverse=True)[:UNITS]
-        if lead - first not in chosen:
-            chosen[-1] = lead - first
-        near = [0.0] * count
+        chosen = [i for i in range(count) if shares[i] > 0 or first + i == lead]
+        if len(chosen) > UNITS:
+            chosen.sort(key=shares.__getitem__, reverse=True)
+            del chosen[UNITS:]
+            if lead - first not in chosen:
+                chosen[-1] = lead - first
+        values = [weights.bm25 * log(max(shares[i], least) / highest) for i in chosen]
         if compared is not None and cosines is not None:
             start = int(compared.searchsorted(first))
             if start < len(compared) and compared[start] == first:
                 near = cosines[start : start + count].tolist()
-        row = [
-            (max(shares[i] / highest, LEAST_SHARE) ** weights.bm25 * exp(weights.cosine * near[i]), first + i)
-            for i in chosen
-            if shares[i] > 0 or first + i == lead
-        ]
-        row.sort(key=_best_first)
-        row[:NAMED_UNITS] = [(v * exp(weights.enclosing * names.share(unit)), unit) for v, unit in row[:NAMED_UNITS]]
+                values = [v + weights.cosine * near[i] for v, i in zip(values, chosen, strict=True)]
+        named = names.shares(file, chosen)
+        row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, named, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
-            most = max(row)[0]
-            row = [(1.001 * most if unit == lead else v, unit) for v, unit in row]
+            top = max(row)[0]
+            row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
         rows.append(row)
     return rows
@@ -117,17 +116,23 @@ class _EnclosingNames:
             if worth:
                 for term in (group.word, *group.forms):
                     self._worth.setdefault(term, (group.word, worth))
+        self._terms = frozenset(self._worth)
         self._known: dict[int, float] = {-1: 0.0}
 
-    def share(self, unit: int) -> float:
-        """The share of the question's words, by weight and rarity, in the names around the unit's middle."""
+    def shares(self, file: int, units: list[int]) -> list[float]:
+        """For units of a file, numbered within it, the share of the question's words, by weight and rarity, in the names
+        around their middle."""
         if not self._total:
-            return 0.0
-        file, start, end, *_ = self._snapshot.unit(unit)
-        number = self._snapshot.innermost(file, (start + end) // 2, _NAMING_KINDS)
+            return [0.0] * len(units)
+        around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
+        return [self._share(around[i]) for i in units]
+
+    def _share(self, number: int) -> float:
         known = self._known.get(number)
         if known is None:
-            name, _ = self._snapshot.definition_label(number)
-            found = {self._worth[term] for word in words(name) for term in split(word) if term in self._worth}
-            known = self._known[number] = sum(worth for _, worth in found) / self._total
+            terms = self._snapshot.definition_terms(number)
+            known = 0.0
+            if not self._terms.isdisjoint(terms):
+                known = fsum([worth for _, worth in {self._worth[term] for term in self._terms & terms}]) / self._total
+            self._known[number] = known
         return known

@@ -550,3 +550,13 @@ def decode_definition(segment: Segment, row: Any) -> Definition:
     return Definition(
         text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED)
     )
+
+
+def find_innermost(rows: Any, byte: int, kinds: frozenset[str]) -> int:
+    """The shortest of a file's definitions, as numpy has them, that holds a byte and is of one of `kinds`; or -1."""
+    best, smallest = -1, 0
+    for number in ((rows["start"] <= byte) & (rows["end"] > byte)).nonzero()[0].tolist():
+        _, _, start, end, _, _, _, _, _, kind, _, _ = rows[number].item()
+        if KINDS[kind] in kinds and (best < 0 or end - start < smallest):
+            best, smallest = number, end - start
+    return best

@@ -20,9 +20,11 @@ from lurcher.storage.segment import (
     decode_definition,
     decode_definitions,
     decode_string,
+    find_innermost,
 )
 from lurcher.storage.table_snapshot import TableSnapshot
 from lurcher.storage.tables import CosineIndex, Direction, PostingSum, TableRows, normalise_lengths
+from lurcher.terms import split, words
 from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:
@@ -75,6 +77,9 @@ class Snapshot(TableSnapshot[Segment]):
         """Cache: (term, field weights) → units and their weighted counts."""
         self._texts: BoundedCache[tuple[int, int, int], str] = BoundedCache(_MAX_CACHED_CHARS)
         self._labels: BoundedCache[int, tuple[str, str]] = BoundedCache(_MAX_CACHED_NAMES)
+        self._definitions: BoundedCache[int, Definition] = BoundedCache(_MAX_CACHED_NAMES)
+        self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
+        self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
 
     @property
     def unit_total(self) -> int:
@@ -483,8 +488,12 @@ class Snapshot(TableSnapshot[Segment]):
         return self.text(file, start, end)
 
     def definition(self, number: int) -> Definition:
-        segment, local = self._place("definitions", number)
-        return decode_definition(segment, segment.definitions[local])
+        known = self._definitions.get(number)
+        if known is None:
+            segment, local = self._place("definitions", number)
+            known = decode_definition(segment, segment.definitions[local])
+            self._definitions.put(number, known, 0)
+        return known
 
     def definition_place(self, number: int) -> tuple[int, int]:
         """(file, unit) of a definition."""
@@ -513,19 +522,32 @@ class Snapshot(TableSnapshot[Segment]):
 
     def innermost(self, file: int, byte: int, kinds: frozenset[str]) -> int:
         """The smallest definition of one of `kinds` that holds a byte of a file; the first of equals; -1 if there is none."""
+        return self.innermost_all(file, (byte,), kinds)[0]
+
+    def innermost_all(self, file: int, places: Sequence[int], kinds: frozenset[str]) -> list[int]:
+        """The same for several bytes."""
         segment, first, count = self._definition_range(file)
         table: Any = segment.definitions
         base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
         if type(table) is TableRows:
-            place = table.innermost(first, count, byte, _kind_marks(kinds))
-            return place if place < 0 else base + first + place
-        rows = table[first : first + count]
-        best, smallest = -1, 0
-        for number in ((rows["start"] <= byte) & (rows["end"] > byte)).nonzero()[0].tolist():
-            _, _, start, end, _, _, _, _, _, kind, _, _ = rows[number].item()
-            if KINDS[kind] in kinds and (best < 0 or end - start < smallest):
-                best, smallest = number, end - start
-        return best if best < 0 else base + first + best
+            found = table.innermost(first, count, places, _kind_marks(kinds))
+        else:
+            rows = table[first : first + count]
+            found = [find_innermost(rows, byte, kinds) for byte in places]
+        return [place if place < 0 else base + first + place for place in found]
+
+    def enclosing_definitions(self, file: int, kinds: frozenset[str]) -> list[int]:
+        """For each unit of a file, the innermost definition of one of `kinds` around its middle, or -1."""
+        key = file, kinds
+        known = self._enclosing.get(key)
+        if known is None:
+            segment, local = self._place("files", file)
+            row = segment.files[local]
+            units = slice(int(row["unit"]), int(row["unit"]) + int(row["units"]))
+            starts, ends = segment.units["start"][units].tolist(), segment.units["end"][units].tolist()
+            known = self.innermost_all(file, [(start + end) // 2 for start, end in zip(starts, ends, strict=True)], kinds)
+            self._enclosing.put(key, known, len(known))
+        return known
 
     def _definition_range(self, file: int) -> tuple[Segment, int, int]:
         """The segment of a file, and in it the first definition of the file and their number."""
@@ -544,6 +566,15 @@ class Snapshot(TableSnapshot[Segment]):
             name, container = segment.string(int(row["name"])), segment.string(int(row["container"]))
             known = qualified_name(name, kind, container), kind
             self._labels.put(number, known, 0)
+        return known
+
+    def definition_terms(self, number: int) -> frozenset[str]:
+        """The terms of a definition's qualified name."""
+        known = self._name_terms.get(number)
+        if known is None:
+            name, _ = self.definition_label(number)
+            known = frozenset([term for word in words(name) for term in split(word)])
+            self._name_terms.put(number, known, 0)
         return known
 
     def definition_ends(self, file: int) -> dict[int, list[int]]:
