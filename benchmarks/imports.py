@@ -28,7 +28,7 @@ from lurcher.languages.detect import detect, ecosystem_of
 from lurcher.languages.grammar import grammar_of
 from lurcher.languages.graph import Graph
 from lurcher.languages.imports import imports_of
-from lurcher.types import Import
+from lurcher.languages.parsed_file import Import
 
 TRUTH = Path(__file__).resolve().parent / "truth"
 Truth = dict[str, Any]

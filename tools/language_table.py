@@ -22,7 +22,7 @@ BEGIN, END = "<!-- languages: written by tools/language_table.py -->", "<!-- end
 
 SHARED = frozenset({
     "base", "definitions", "detect", "grammar", "graph", "imports", "installed", "jvm", "node_packages", "nodes", "queries",
-    "resolution", "table",
+    "parsed_file", "resolution", "table",
 })  # fmt: skip
 """Modules of `lurcher.languages` that describe no language."""
 

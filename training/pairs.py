@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
+from lurcher.languages.parsed_file import ParsedFile
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.terms import folders_of, name_of, name_parts
 from lurcher.terms.count import Postings, make_counter
-from lurcher.types import Definition, ParsedFile
+from lurcher.types import Definition
 from training.prose import say
 
 KINDS = ("comment", "inline", "name", "header", "card", "path", "section", "patch")

@@ -17,7 +17,7 @@ from lurcher.errors import ConfigError, LurcherError, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
-from lurcher.runtime.light import TYPE_CHECKING, partial, replace
+from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.runtime.process import Cache
 from lurcher.sources import find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
@@ -205,7 +205,7 @@ class Engine:
             local = self._local(Template("{in=*}", installed))
             return add_notes(self._documents(installed).search(request), local)
         if libraries and sources is None:
-            request = replace(request, sources=[LIBRARIES])
+            request = request.replace(sources=[LIBRARIES])
         chosen = choose_sources(
             request.sources, libraries=as_tuple(libraries), since=since, until=until, author=author, outcomes=outcomes,
             tags=tags,
@@ -297,7 +297,7 @@ class Engine:
             if answer is not None:
                 return answer
         answer = self._code.symbol(query, progress)
-        return replace(answer, degraded=notes + answer.degraded) if notes else answer
+        return answer.replace(degraded=notes + answer.degraded) if notes else answer
 
     # -- inspection -------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,13 @@
-"""The values that cross the seams: frozen, slotted, free of behaviour beyond their own shape.
+"""The values that cross the seams: not changed once made, free of behaviour beyond their own shape.
 
 Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as slices are.
 """
 
 from __future__ import annotations
 
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass, field
+from lurcher.runtime.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeAlias
@@ -22,33 +23,25 @@ VERDICTS = (REVERTED, HOTFIXED, SUCCESS)
 # -- what chunking makes of a file ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A run of a file's text. Spans of one file tile it: no overlap, no gap."""
-
-    start_byte: int
-    end_byte: int
-    start_line: int
-    end_line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Record):
     """A name that a file defines."""
 
-    name: str
-    kind: str
-    """class, struct, enum, interface, trait, type, module, function, method, constructor, macro, constant, variable, field,
-    enumerator, heading"""
-    container: str
-    """Enclosing names joined by dots, outermost first; empty at the top level."""
-    signature: str
-    """The definition's first line or lines up to its body, on one line, at most 200 characters."""
-    start_byte: int
-    end_byte: int
-    start_line: int
-    end_line: int
-    exported: bool
+    __slots__ = ("name", "kind", "container", "signature", "start_byte", "end_byte", "start_line", "end_line", "exported")
+
+    def __init__(
+        self, name: str, kind: str, container: str, signature: str, start_byte: int, end_byte: int, start_line: int,
+        end_line: int, exported: bool,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.kind = kind
+        """class, struct, enum, interface, trait, type, module, function, method, constructor, macro, constant, variable, field,
+        enumerator, heading"""
+        self.container = container
+        """Enclosing names joined by dots, outermost first; empty at the top level."""
+        self.signature = signature
+        """The definition's first line or lines up to its body, on one line, at most 200 characters."""
+        self.start_byte, self.end_byte, self.start_line, self.end_line = start_byte, end_byte, start_line, end_line
+        self.exported = exported
 
     @property
     def qualified(self) -> str:
@@ -58,50 +51,6 @@ class Definition:
 def qualified_name(name: str, kind: str, container: str) -> str:
     """A name behind those around it."""
     return f"{container}{HEADING_PATH if kind == HEADING else '.'}{name}" if container else name
-
-
-class Import(NamedTuple):
-    """One import as written; a tuple, because an index holds hundreds of thousands."""
-
-    spec: str
-    """Module, path or qualified name as written, without quotes and white space."""
-    names: tuple[str, ...]
-    """Names taken out of it, `*` for all; for a package, the names that the file declares at its top level,
-    with `*` if there may be more that could not be read."""
-    line: int
-    kind: str
-    """What resolution must know:
-
-    - Python: `import`, `from` (relative levels are the leading dots of `spec`)
-    - JavaScript, TypeScript: `import`, `export`, `require`, `dynamic`
-    - Go, Java, Kotlin, Scala, Swift: `import`; Java also `static`
-    - Rust: `use`, `mod`, `mod-path` (`#[path]`), `crate` (`extern crate`)
-    - C, C++: `quote`, `angle`
-    - C#: `using`, `static`, `alias`
-    - Ruby: `require`, `relative`, `load`, `autoload`
-    - PHP: `use`, `function`, `const`, `include`, `here` (relative to the file's own folder)
-    - `package` in Java, Kotlin, Scala, C# and PHP
-    - notes: `wikilink`, `embed` and `link` lead elsewhere, `names` being the place in it; `title`, `alias`, `tag`, `date`,
-      `block` and `broken` are what a note says of itself
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
-    """One file, cut into chunks, with what it defines, where its comments are, and what it imports."""
-
-    language: str
-    chunks: tuple[Span, ...]
-    definitions: tuple[Definition, ...]
-    comments: tuple[tuple[int, int], ...]
-    """Byte ranges of comments and documentation strings, in order, disjoint."""
-    imports: tuple[Import, ...] = ()
-    above: tuple[str, ...] = ()
-    """Of a note, for each chunk: its title and headings, which count when notes are ranked and are not shown."""
-    gave_up: bool = False
-    """Whether it is cut by lines because its grammar took too much time or memory, or crashed."""
-    no_grammar: bool = False
-    """Whether it is cut by lines because the grammar of its language cannot be loaded."""
 
 
 Progress: TypeAlias = "Callable[[str, int, int], None]"
@@ -118,44 +67,52 @@ CASES = ("smart", "ignore", "exact")
 CONTEXTS = ("none", "block", "function", "class")
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Record):
     """Which files may answer. An unset field does not restrict; a set one that matches nothing yields nothing."""
 
-    languages: tuple[str, ...] = ()
-    globs: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    prefixes: tuple[str, ...] | None = None
-    """Folders or files relative to the root; None means the whole root."""
+    __slots__ = ("languages", "globs", "excludes", "prefixes")
+
+    def __init__(
+        self, languages: tuple[str, ...] = (), globs: tuple[str, ...] = (), excludes: tuple[str, ...] = (),
+        prefixes: tuple[str, ...] | None = None,
+    ) -> None:  # fmt: skip
+        self.languages, self.globs, self.excludes = languages, globs, excludes
+        self.prefixes = prefixes
+        """Folders or files relative to the root; None means the whole root."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    text: str
-    limit: int = 10
-    mode: str = "auto"
-    ranking: str = "default"
-    filter: Filter = Filter()
-    budget: int | None = None
-    cursor: str | None = None
-    context: str = "block"
-    snippet_lines: int | None = None
-    fixed: bool = False
-    """A literal query is a fixed string, not a regular expression."""
-    case: str = "smart"
-    """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
-    word: bool = False
-    multiline: bool = False
-    rerank: tuple[str, ...] = ()
-    """Second looks at the first hits, one after the other."""
-    fusion: str | None = None
-    """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
-    alpha: float | None = None
-    mmr: float | None = None
-    reasons: bool = True
-    """Whether hits tell why they are there, which takes a tenth of the time."""
-    prose: bool = True
-    """Whether notes may answer too; where they are asked for themselves, they do not answer as code."""
+ANY_FILE = Filter()
+
+
+class Query(Record):
+    __slots__ = (
+        "text", "limit", "mode", "ranking", "filter", "budget", "cursor", "context", "snippet_lines", "fixed", "case", "word",
+        "multiline", "rerank", "fusion", "alpha", "mmr", "reasons", "prose",
+    )  # fmt: skip
+
+    def __init__(
+        self, text: str, limit: int = 10, mode: str = "auto", ranking: str = "default", filter: Filter = ANY_FILE,
+        budget: int | None = None, cursor: str | None = None, context: str = "block", snippet_lines: int | None = None,
+        fixed: bool = False, case: str = "smart", word: bool = False, multiline: bool = False, rerank: tuple[str, ...] = (),
+        fusion: str | None = None, alpha: float | None = None, mmr: float | None = None, reasons: bool = True,
+        prose: bool = True,
+    ) -> None:  # fmt: skip
+        self.text, self.limit, self.mode, self.ranking, self.filter, self.budget = text, limit, mode, ranking, filter, budget
+        self.cursor, self.context, self.snippet_lines = cursor, context, snippet_lines
+        self.fixed = fixed
+        """A literal query is a fixed string, not a regular expression."""
+        self.case = case
+        """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
+        self.word, self.multiline = word, multiline
+        self.rerank = rerank
+        """Second looks at the first hits, one after the other."""
+        self.fusion = fusion
+        """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
+        self.alpha, self.mmr = alpha, mmr
+        self.reasons = reasons
+        """Whether hits tell why they are there, which takes a tenth of the time."""
+        self.prose = prose
+        """Whether notes may answer too; where they are asked for themselves, they do not answer as code."""
 
     @property
     def order(self) -> str:
@@ -166,13 +123,14 @@ class Query:
 # -- what comes back --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LaneWhy:
+class LaneWhy(Record):
     """Where one lane placed the hit, and what earned the place."""
 
-    rank: int
-    score: float
-    terms: dict[str, float] = field(default_factory=dict)
+    __slots__ = ("rank", "score", "terms")
+
+    def __init__(self, rank: int, score: float, terms: dict[str, float] | None = None) -> None:
+        self.rank, self.score = rank, score
+        self.terms: dict[str, float] = {} if terms is None else terms
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {"rank": self.rank, "score": round(self.score, 6)}
@@ -181,14 +139,13 @@ class LaneWhy:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class StageWhy:
+class StageWhy(Record):
     """One push up or down: a factor (multiplies) or an amount (adds)."""
 
-    stage: str
-    factor: float | None = None
-    amount: float | None = None
-    note: str = ""
+    __slots__ = ("stage", "factor", "amount", "note")
+
+    def __init__(self, stage: str, factor: float | None = None, amount: float | None = None, note: str = "") -> None:
+        self.stage, self.factor, self.amount, self.note = stage, factor, amount, note
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {"stage": self.stage}
@@ -201,13 +158,17 @@ class StageWhy:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    lanes: dict[str, LaneWhy] = field(default_factory=dict)
-    fused: float = 0.0
-    stages: tuple[StageWhy, ...] = ()
-    scores: dict[str, float] = field(default_factory=dict)
-    """Scores by name, of rankings that tell of them."""
+class Why(Record):
+    __slots__ = ("lanes", "fused", "stages", "scores")
+
+    def __init__(
+        self, lanes: dict[str, LaneWhy] | None = None, fused: float = 0.0, stages: tuple[StageWhy, ...] = (),
+        scores: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.lanes: dict[str, LaneWhy] = {} if lanes is None else lanes
+        self.fused, self.stages = fused, stages
+        self.scores: dict[str, float] = {} if scores is None else scores
+        """Scores by name, of rankings that tell of them."""
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {
@@ -224,52 +185,52 @@ Captures = dict[str, str | list[str]]
 """What metavariables stand for: a text for `$NAME`, texts for `$$$NAME`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Record):
     """The exact place of a match. Columns count characters from 1; the end column is the one behind the last character."""
 
-    start_line: int
-    start_column: int
-    end_line: int
-    end_column: int
-    captures: Captures = field(default_factory=dict)
+    __slots__ = ("start_line", "start_column", "end_line", "end_column", "captures")
+
+    def __init__(
+        self, start_line: int, start_column: int, end_line: int, end_column: int, captures: Captures | None = None,
+    ) -> None:  # fmt: skip
+        self.start_line, self.start_column, self.end_line, self.end_column = start_line, start_column, end_line, end_column
+        self.captures: Captures = {} if captures is None else captures
 
     def to_dict(self) -> dict[str, Any]:
-        out: dict[str, Any] = {name: getattr(self, name) for name in self.__match_args__ if name != "captures"}
+        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "captures"}
         if self.captures:
             out["captures"] = self.captures
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    id: str
-    source: str
-    path: str
-    start_line: int
-    end_line: int
-    language: str
-    symbol: str | None
-    kind: str | None
-    score: float
-    tokens: int
-    text: str
-    why: Why
-    commit: dict[str, Any] | None = None
-    links: dict[str, list[Any]] = field(default_factory=lambda: {"commits": [], "notes": []})
-    matches: tuple[Match, ...] = ()
-    """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
-    note: dict[str, Any] | None = None
-    """Of a note: its title, the headings above, tags, date, and how to open it (`anchor`, and in a vault `wikilink`)."""
-    library: str | None = None
-    """Of a hit in an installed library: which one, as `--library` takes it."""
-    version: str | None = None
-    """The version of that library that was indexed; empty where nothing tells it."""
-    line: int = 0
-    """The line to go to: the one among those shown that matches best; 0 where none is better than the first."""
+class Hit(Record):
+    __slots__ = (
+        "id", "source", "path", "start_line", "end_line", "language", "symbol", "kind", "score", "tokens", "text", "why",
+        "commit", "links", "matches", "note", "library", "version", "line", "cell",
+    )  # fmt: skip
 
-    cell: dict[str, Any] | None = None
-    """Of a hit in a notebook: `number` of the cell, from 1, its `type`, and `start_line` and `end_line` within it."""
+    def __init__(
+        self, id: str, source: str, path: str, start_line: int, end_line: int, language: str, symbol: str | None,
+        kind: str | None, score: float, tokens: int, text: str, why: Why, commit: dict[str, Any] | None = None,
+        links: dict[str, list[Any]] | None = None, matches: tuple[Match, ...] = (), note: dict[str, Any] | None = None,
+        library: str | None = None, version: str | None = None, line: int = 0, cell: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.id, self.source, self.path, self.start_line, self.end_line = id, source, path, start_line, end_line
+        self.language, self.symbol, self.kind, self.score, self.tokens, self.text = language, symbol, kind, score, tokens, text
+        self.why, self.commit = why, commit
+        self.links: dict[str, list[Any]] = {"commits": [], "notes": []} if links is None else links
+        self.matches = matches
+        """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
+        self.note = note
+        """Of a note: its title, the headings above, tags, date, and how to open it (`anchor`, and in a vault `wikilink`)."""
+        self.library = library
+        """Of a hit in an installed library: which one, as `--library` takes it."""
+        self.version = version
+        """The version of that library that was indexed; empty where nothing tells it."""
+        self.line = line
+        """The line to go to: the one among those shown that matches best; 0 where none is better than the first."""
+        self.cell = cell
+        """Of a hit in a notebook: `number` of the cell, from 1, its `type`, and `start_line` and `end_line` within it."""
 
     @property
     def best_line(self) -> int:
@@ -311,28 +272,31 @@ class Hit:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class Degraded:
+class Degraded(Record):
     """A part of the answer that is missing or weaker than usual, and what to do about it."""
 
-    stage: str
-    reason: str
-    hint: str = ""
+    __slots__ = ("stage", "reason", "hint")
+
+    def __init__(self, stage: str, reason: str, hint: str = "") -> None:
+        self.stage, self.reason, self.hint = stage, reason, hint
 
     def to_dict(self) -> dict[str, str]:
         return {"stage": self.stage, "reason": self.reason, "hint": self.hint}
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(Record):
     """How current the index behind an answer is."""
 
-    generation: int
-    fresh: bool
-    stale_paths: int
-    coverage: dict[str, float] = field(default_factory=dict)
-    shared: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of an answer out of a shared store: each project with its generation, its commit and when it was written."""
+    __slots__ = ("generation", "fresh", "stale_paths", "coverage", "shared")
+
+    def __init__(
+        self, generation: int, fresh: bool, stale_paths: int, coverage: dict[str, float] | None = None,
+        shared: dict[str, dict[str, Any]] | None = None,
+    ) -> None:  # fmt: skip
+        self.generation, self.fresh, self.stale_paths = generation, fresh, stale_paths
+        self.coverage: dict[str, float] = {} if coverage is None else coverage
+        self.shared: dict[str, dict[str, Any]] = {} if shared is None else shared
+        """Of an answer out of a shared store: each project with its generation, its commit and when it was written."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -344,26 +308,27 @@ class IndexState:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    query: str
-    mode: str
-    intent: str
-    ranking: str
-    sources: tuple[str, ...]
-    hits: tuple[Hit, ...]
-    total: int
-    tokens: int
-    next: str | None
-    index: IndexState
-    degraded: tuple[Degraded, ...] = ()
-    timings_ms: dict[str, float] = field(default_factory=dict)
-    languages: tuple[str, ...] = ()
-    """The languages in which a pattern was searched for; empty in modes that have none."""
-    at_least: bool = False
-    """Whether there are more hits than `total`: the search stopped when it had found enough."""
-    named: int | None = None
-    """Of a question for a name: in how many places it stands as a whole. All other hits have parts of it."""
+class Answer(Record):
+    __slots__ = (
+        "query", "mode", "intent", "ranking", "sources", "hits", "total", "tokens", "next", "index", "degraded", "timings_ms",
+        "languages", "at_least", "named",
+    )  # fmt: skip
+
+    def __init__(
+        self, query: str, mode: str, intent: str, ranking: str, sources: tuple[str, ...], hits: tuple[Hit, ...], total: int,
+        tokens: int, next: str | None, index: IndexState, degraded: tuple[Degraded, ...] = (),
+        timings_ms: dict[str, float] | None = None, languages: tuple[str, ...] = (), at_least: bool = False,
+        named: int | None = None,
+    ) -> None:  # fmt: skip
+        self.query, self.mode, self.intent, self.ranking, self.sources, self.hits = query, mode, intent, ranking, sources, hits
+        self.total, self.tokens, self.next, self.index, self.degraded = total, tokens, next, index, degraded
+        self.timings_ms: dict[str, float] = {} if timings_ms is None else timings_ms
+        self.languages = languages
+        """The languages in which a pattern was searched for; empty in modes that have none."""
+        self.at_least = at_least
+        """Whether there are more hits than `total`: the search stopped when it had found enough."""
+        self.named = named
+        """Of a question for a name: in how many places it stands as a whole. All other hits have parts of it."""
 
     @property
     def counted(self) -> str:
@@ -395,35 +360,36 @@ class Answer:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolHit:
+class SymbolHit(Record):
     """One definition of a name, as `lurcher symbol` shows it."""
 
-    name: str
-    qualified: str
-    kind: str
-    path: str
-    start_line: int
-    end_line: int
-    language: str
-    signature: str
-    exported: bool
-    test: bool
-    references: int | None
-    """How often the name is used; None where that was not counted, as in a shared store."""
+    __slots__ = (
+        "name", "qualified", "kind", "path", "start_line", "end_line", "language", "signature", "exported", "test",
+        "references",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, qualified: str, kind: str, path: str, start_line: int, end_line: int, language: str, signature: str,
+        exported: bool, test: bool, references: int | None,
+    ) -> None:  # fmt: skip
+        self.name, self.qualified, self.kind, self.path, self.start_line = name, qualified, kind, path, start_line
+        self.end_line, self.language, self.signature, self.exported, self.test = end_line, language, signature, exported, test
+        self.references = references
+        """How often the name is used; None where that was not counted, as in a shared store."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__match_args__}
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolAnswer:
+class SymbolAnswer(Record):
     """The definitions of a name, best first; reads as a sequence of them."""
 
-    name: str
-    definitions: tuple[SymbolHit, ...]
-    index: IndexState
-    degraded: tuple[Degraded, ...] = ()
+    __slots__ = ("name", "definitions", "index", "degraded")
+
+    def __init__(
+        self, name: str, definitions: tuple[SymbolHit, ...], index: IndexState, degraded: tuple[Degraded, ...] = (),
+    ) -> None:  # fmt: skip
+        self.name, self.definitions, self.index, self.degraded = name, definitions, index, degraded
 
     def __len__(self) -> int:
         return len(self.definitions)

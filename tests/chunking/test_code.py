@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import grammar_of
-from lurcher.types import ParsedFile
+from lurcher.languages.parsed_file import ParsedFile
 from tests.languages.samples import samples
 
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]

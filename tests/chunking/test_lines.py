@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.chunking.lines import chunk_lines
-from lurcher.types import Span
+from lurcher.languages.parsed_file import Span
 
 
 def pieces(text: bytes, target: int) -> list[str]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lurcher.chunking.notes import MAX_SECTION, MIN_CUT, parse_note
 from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.parsed_file import ParsedFile
 from lurcher.sources.roles import PARSED, is_note
-from lurcher.types import ParsedFile
 
 PIECES = [
     "# One\n", "## Two\n", "### Three\n", "text of a paragraph " * 20 + "\n", "\n", "```\n", "<!--", "-->", "[[x]]", "é漢字",

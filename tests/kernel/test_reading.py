@@ -17,7 +17,8 @@ from lurcher.languages.base import ATTRIBUTE, COMMENT, SCOPE, DefinitionRules
 from lurcher.languages.definitions import KernelRules, extract, kernel_rules
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import grammar_of
-from lurcher.types import Definition, Span
+from lurcher.languages.parsed_file import Span
+from lurcher.types import Definition
 from tests.kernel import kernel
 from tests.languages.samples import samples
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.code import parse
+from lurcher.languages.parsed_file import ParsedFile, Span
 from lurcher.storage.segment import CARD_FIELD, KINDS
 from lurcher.storage.segment_writer import HEADING_TERM, NativeRowBuilder, PythonRowBuilder, make_row_builder
 from lurcher.terms.count import NativeCounter, ReferenceCounter
-from lurcher.types import Definition, ParsedFile, Span
+from lurcher.types import Definition
 from tests.kernel import kernel
 from tests.languages.samples import samples
 

@@ -6,7 +6,8 @@ import pytest
 
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import LANGUAGES
-from lurcher.types import Definition, ParsedFile
+from lurcher.languages.parsed_file import ParsedFile
+from lurcher.types import Definition
 from tests.languages.samples import samples
 
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]

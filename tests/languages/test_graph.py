@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.languages.graph import Graph, Link
-from lurcher.types import Import
+from lurcher.languages.parsed_file import Import
 from tests.languages.trees import graph
 
 CHAIN = {

@@ -11,7 +11,7 @@ from lurcher.languages import load_capsule
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.languages.graph import Graph
 from lurcher.languages.imports import imports_of
-from lurcher.types import Import
+from lurcher.languages.parsed_file import Import
 
 
 @cache

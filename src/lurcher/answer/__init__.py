@@ -23,22 +23,25 @@ does not.
 from __future__ import annotations
 
 from _operator import _compare_digest as compare_digest
+from functools import lru_cache
 from itertools import pairwise
 
 from lurcher.config import Settings
 from lurcher.errors import CursorError, QueryError, Template
 from lurcher.runtime.fastjson import blake2b, dumps
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, asdict, dataclass, field, lru_cache, replace
+from lurcher.runtime.record import Record
 from lurcher.types import Answer, Degraded, Hit, IndexState, Why
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
-
-    from _typeshed import DataclassInstance
+    from typing import Protocol, TypeAlias
 
     from lurcher.rerank.stage import Candidate, Factor, RerankedOrder
     from lurcher.runtime.process import Cache
+    from lurcher.types import Filter
+else:
+    Protocol = object
 
 
 MAX_WAITING = 64
@@ -48,14 +51,13 @@ _MAX_CACHED_CHARS = 8000
 """Counts of texts with more characters are not cached."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackState:
+class PackState(Record):
     """Where a page begins: all results before `position` were shown or reported, except those `waiting`."""
 
-    position: int = 0
-    waiting: tuple[int, ...] = ()
+    __slots__ = ("position", "waiting")
 
-    def __post_init__(self) -> None:
+    def __init__(self, position: int = 0, waiting: tuple[int, ...] = ()) -> None:
+        self.position, self.waiting = position, waiting
         bounds = (-1, *self.waiting, self.position)
         if len(self.waiting) > MAX_WAITING or any(a >= b for a, b in pairwise(bounds)):
             raise ValueError(f"not a place in a result list: {self.position}, {self.waiting}")
@@ -64,16 +66,20 @@ class PackState:
 START = PackState()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    indices: tuple[int, ...]
-    """The results to show, best first."""
-    costs: tuple[int, ...]
-    """The cost of each of `indices`."""
-    oversized: tuple[int, ...]
-    """Results larger than the whole budget; each is reported on one page only."""
-    next: PackState | None
-    """Where the next page begins; None when nothing is left. A next page always has something to show."""
+class Page(Record):
+    __slots__ = ("indices", "costs", "oversized", "next")
+
+    def __init__(
+        self, indices: tuple[int, ...], costs: tuple[int, ...], oversized: tuple[int, ...], next: PackState | None,
+    ) -> None:  # fmt: skip
+        self.indices = indices
+        """The results to show, best first."""
+        self.costs = costs
+        """The cost of each of `indices`."""
+        self.oversized = oversized
+        """Results larger than the whole budget; each is reported on one page only."""
+        self.next = next
+        """Where the next page begins; None when nothing is left. A next page always has something to show."""
 
     @property
     def tokens(self) -> int:
@@ -181,33 +187,36 @@ _LARGEST_NUMBER = 2**63 - 1
 _AGAIN = "run the query again without the cursor"
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Record):
     """Digests of what a result list depends on. A cursor is valid only while all of them are the same."""
 
-    query: bytes
-    root: bytes
-    index: bytes
-    generation: int
+    __slots__ = ("query", "root", "index", "generation")
+
+    def __init__(self, query: bytes, root: bytes, index: bytes, generation: int) -> None:
+        self.query, self.root, self.index, self.generation = query, root, index, generation
 
 
-@dataclass(frozen=True, slots=True)
-class CursorState:
-    place: PackState
-    fingerprint: Fingerprint
-    rerank_scores: tuple[tuple[int, ...], ...] | None = None
-    """The scores of each reranker for the first hits; None where nothing was reranked."""
+class CursorState(Record):
+    __slots__ = ("place", "fingerprint", "rerank_scores")
+
+    def __init__(
+        self, place: PackState, fingerprint: Fingerprint, rerank_scores: tuple[tuple[int, ...], ...] | None = None,
+    ) -> None:  # fmt: skip
+        self.place, self.fingerprint = place, fingerprint
+        self.rerank_scores = rerank_scores
+        """The scores of each reranker for the first hits; None where nothing was reranked."""
 
 
 def make_fingerprint(
-    query: DataclassInstance, *, root: str, generation: int, checksum: str = "", options: str = ""
+    query: PageRequest, *, root: str, generation: int, checksum: str = "", options: str = ""
 ) -> Fingerprint:
     """Digest what the results depend on.
 
     Every field of the query counts except the cursor itself. `checksum` is the manifest's: an index that was deleted
     and rebuilt may reach the same generation. `options` is whatever else changes the list, such as ranking settings.
     """
-    fields = {name: value for name, value in asdict(query).items() if name != "cursor"}
+    fields = {name: getattr(query, name) for name in query.__slots__ if name != "cursor"}
+    fields["filter"] = {name: getattr(query.filter, name) for name in query.filter.__slots__}
     canonical = f'["query",[{_canonical(fields)},{_cached_canonical(options)}]]'
     return Fingerprint(
         query=blake2b(canonical.encode("ascii"), digest_size=_QUERY_BYTES).digest(),
@@ -395,6 +404,8 @@ class Listing(Protocol):
 class PageRequest(Protocol):
     """The part of a query that decides which page to show."""
 
+    __slots__: tuple[str, ...]
+
     @property
     def text(self) -> str: ...
     @property
@@ -405,30 +416,37 @@ class PageRequest(Protocol):
     def cursor(self) -> str | None: ...
     @property
     def rerank(self) -> tuple[str, ...]: ...
+    @property
+    def filter(self) -> Filter: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Record):
     """Everything that one corpus, or several, found, and how."""
 
-    sources: tuple[str, ...]
-    listing: Listing
-    mode: str
-    intent: str
-    ranking: str
-    index: IndexState
-    fingerprint: Fingerprint
-    """What the order depends on; cursors are checked against it."""
-    notes: tuple[Degraded, ...] = ()
-    languages: tuple[str, ...] = ()
-    factors: Mapping[str, tuple[int, Factor]] = field(default_factory=dict)
-    """Rerankers of the corpus itself: name → (candidates, factor)."""
-    reranked: bool = True
-    """Whether the hits may be reranked; exact matches are not."""
-    at_least: bool = False
-    """Whether the search stopped early, so that there are more hits than these."""
-    named: int | None = None
-    """The number of places with the queried name as a whole word."""
+    __slots__ = (
+        "sources", "listing", "mode", "intent", "ranking", "index", "fingerprint", "notes", "languages", "factors", "reranked",
+        "at_least", "named",
+    )  # fmt: skip
+
+    def __init__(
+        self, sources: tuple[str, ...], listing: Listing, mode: str, intent: str, ranking: str, index: IndexState,
+        fingerprint: Fingerprint, notes: tuple[Degraded, ...] = (), languages: tuple[str, ...] = (),
+        factors: Mapping[str, tuple[int, Factor]] | None = None, reranked: bool = True, at_least: bool = False,
+        named: int | None = None,
+    ) -> None:  # fmt: skip
+        self.sources, self.listing, self.mode, self.intent, self.ranking = sources, listing, mode, intent, ranking
+        self.index = index
+        self.fingerprint = fingerprint
+        """What the order depends on; cursors are checked against it."""
+        self.notes, self.languages = notes, languages
+        self.factors: Mapping[str, tuple[int, Factor]] = {} if factors is None else factors
+        """Rerankers of the corpus itself: name → (candidates, factor)."""
+        self.reranked = reranked
+        """Whether the hits may be reranked; exact matches are not."""
+        self.at_least = at_least
+        """Whether the search stopped early, so that there are more hits than these."""
+        self.named = named
+        """The number of places with the queried name as a whole word."""
 
 
 class _Unchanged:
@@ -494,4 +512,4 @@ def _note_oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degrade
 
 
 def add_notes(answer: Answer, before: tuple[Degraded, ...]) -> Answer:
-    return replace(answer, degraded=before + answer.degraded) if before else answer
+    return answer.replace(degraded=before + answer.degraded) if before else answer

@@ -6,6 +6,7 @@ A hit shows its block, the function or class around it, or the lines with the mo
 from __future__ import annotations
 
 from _collections_abc import Sequence
+from functools import lru_cache, partial
 
 from lurcher import answer
 from lurcher.lanes import is_located
@@ -13,30 +14,29 @@ from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking import Context, Ranking
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, lru_cache, partial
 from lurcher.runtime.process import check_cancelled
+from lurcher.runtime.record import Record
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
 from lurcher.types import Hit, Match, Query, Why
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from lurcher.rerank.stage import Candidate
 
 
-@dataclass(frozen=True, slots=True)
-class FileRange:
+class FileRange(Record):
     """A range of a file, in lines and bytes."""
 
-    file: int
-    start_line: int
-    end_line: int
-    start: int
-    end: int
-    last_begin: int | None = None
-    """Matches that begin at or after this byte belong to another range, although this one reaches further; None: `end`."""
+    __slots__ = ("file", "start_line", "end_line", "start", "end", "last_begin")
+
+    def __init__(self, file: int, start_line: int, end_line: int, start: int, end: int, last_begin: int | None = None) -> None:
+        self.file, self.start_line, self.end_line, self.start, self.end = file, start_line, end_line, start, end
+        self.last_begin = last_begin
+        """Matches that begin at or after this byte belong to another range, although this one reaches further; None: `end`."""
 
     @property
     def within(self) -> int:

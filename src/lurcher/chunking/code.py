@@ -21,10 +21,11 @@ from lurcher.languages.definitions import Comments, KernelRules, Range, extract
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, Reader, grammar_of
 from lurcher.languages.imports import imports_among, imports_of
+from lurcher.languages.parsed_file import Import, ParsedFile, Span
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import replace
 from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
-from lurcher.types import Definition, Import, ParsedFile, Span
+from lurcher.types import Definition
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -315,8 +316,8 @@ def parse_scripts(text: bytes, language: Language, target: int, parse: Parse) ->
         above = text.count(b"\n", 0, start)
         cuts += [opening, *(start + span.start_byte for span in found.chunks[1:])]
         definitions += [
-            replace(
-                entry, start_byte=entry.start_byte + start, end_byte=entry.end_byte + start,
+            entry.replace(
+                start_byte=entry.start_byte + start, end_byte=entry.end_byte + start,
                 start_line=entry.start_line + above, end_line=entry.end_line + above,
             )
             for entry in found.definitions

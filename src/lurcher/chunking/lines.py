@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from lurcher.types import Span
+from lurcher.languages.parsed_file import Span
 
 if TYPE_CHECKING:
     import numpy as np

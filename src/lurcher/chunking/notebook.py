@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.lines import chunk_lines
-from lurcher.types import ParsedFile, Span
+from lurcher.languages.parsed_file import ParsedFile, Span
 
 _UNIT, _RECORD = "\x1f", "\x1e"
 NOTEBOOK = _UNIT.encode()

@@ -17,7 +17,8 @@ from itertools import pairwise
 from lurcher.chunking import markdown
 from lurcher.chunking.lines import LineIndex, cut_lines
 from lurcher.chunking.markdown import Heading, Outline, Reference
-from lurcher.types import HEADING, HEADING_PATH, Definition, Import, ParsedFile
+from lurcher.languages.parsed_file import Import, ParsedFile
+from lurcher.types import HEADING, HEADING_PATH, Definition
 
 MIN_CUT = 1_000
 """A note with fewer characters is not cut."""

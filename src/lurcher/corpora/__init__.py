@@ -8,13 +8,14 @@ from __future__ import annotations
 from lurcher.answer import build_answer
 from lurcher.query.validate import as_tuple
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
+from lurcher.runtime.record import Record
 from lurcher.sources.roles import MARKED_UP, PARSED, is_note
 from lurcher.types import Answer, Degraded, Progress, silent
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from numpy.typing import NDArray
 
@@ -24,46 +25,41 @@ if TYPE_CHECKING:
     from lurcher.indexing.workspace import Workspace
     from lurcher.runtime.process import Cache, Stopwatch
     from lurcher.storage.snapshot import Snapshot
+else:
+    Protocol = object
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Record):
     """The parameters of `Engine.search` as they were given: each corpus checks those it knows and fills in its defaults."""
 
-    text: str
-    sources: Sequence[str] | None = None
-    """None where the caller named none: then notes may answer in the place of code."""
-    limit: int | None = None
-    mode: str | None = None
-    ranking: str | None = None
-    languages: Sequence[str] = ()
-    paths: Sequence[str] = ()
-    excludes: Sequence[str] = ()
-    budget: int | None = None
-    cursor: str | None = None
-    context: str | None = None
-    snippet_lines: int | None = None
-    fixed: bool = False
-    case: str = "smart"
-    word: bool = False
-    multiline: bool = False
-    rerank: Sequence[str] | None = None
-    fusion: str | None = None
-    alpha: float | None = None
-    mmr: float | None = None
-    since: str | None = None
-    until: str | None = None
-    author: str | None = None
-    outcomes: Sequence[str] = ()
-    tags: Sequence[str] = ()
-    libraries: Sequence[str] = ()
-    refresh: bool = True
-    check: bool = True
-    progress: Progress = silent
-    views: Sequence[View] | None = None
-    """Each root's index, where the caller has compared the tree with it already."""
-    reasons: bool = True
-    links: bool = True
+    __slots__ = (
+        "text", "sources", "limit", "mode", "ranking", "languages", "paths", "excludes", "budget", "cursor", "context",
+        "snippet_lines", "fixed", "case", "word", "multiline", "rerank", "fusion", "alpha", "mmr", "since", "until", "author",
+        "outcomes", "tags", "libraries", "refresh", "check", "progress", "views", "reasons", "links",
+    )  # fmt: skip
+
+    def __init__(
+        self, text: str, sources: Sequence[str] | None = None, limit: int | None = None, mode: str | None = None,
+        ranking: str | None = None, languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = (),
+        budget: int | None = None, cursor: str | None = None, context: str | None = None, snippet_lines: int | None = None,
+        fixed: bool = False, case: str = "smart", word: bool = False, multiline: bool = False,
+        rerank: Sequence[str] | None = None, fusion: str | None = None, alpha: float | None = None, mmr: float | None = None,
+        since: str | None = None, until: str | None = None, author: str | None = None, outcomes: Sequence[str] = (),
+        tags: Sequence[str] = (), libraries: Sequence[str] = (), refresh: bool = True, check: bool = True,
+        progress: Progress = silent, views: Sequence[View] | None = None, reasons: bool = True, links: bool = True,
+    ) -> None:  # fmt: skip
+        self.text = text
+        self.sources = sources
+        """None where the caller named none: then notes may answer in the place of code."""
+        self.limit, self.mode, self.ranking, self.languages, self.paths = limit, mode, ranking, languages, paths
+        self.excludes, self.budget, self.cursor, self.context = excludes, budget, cursor, context
+        self.snippet_lines, self.fixed, self.case, self.word, self.multiline = snippet_lines, fixed, case, word, multiline
+        self.rerank, self.fusion, self.alpha, self.mmr, self.since, self.until = rerank, fusion, alpha, mmr, since, until
+        self.author, self.outcomes, self.tags, self.libraries, self.refresh = author, outcomes, tags, libraries, refresh
+        self.check, self.progress = check, progress
+        self.views = views
+        """Each root's index, where the caller has compared the tree with it already."""
+        self.reasons, self.links = reasons, links
 
 
 class Corpus(Protocol):
@@ -82,18 +78,19 @@ class Corpus(Protocol):
         """What each index holds, read without changing it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(Record):
     """What the corpora of one engine share."""
 
-    settings: Settings
-    workspace: Workspace
-    models: Cache
-    """Loaded models of rerankers."""
+    __slots__ = ("settings", "workspace", "models")
+
+    def __init__(self, settings: Settings, workspace: Workspace, models: Cache) -> None:
+        self.settings, self.workspace = settings, workspace
+        self.models = models
+        """Loaded models of rerankers."""
 
     def over(self, workspace: Workspace) -> Services:
         """The same for another workspace."""
-        return replace(self, workspace=workspace)
+        return self.replace(workspace=workspace)
 
     def page(self, found: Findings, query: PageRequest, clock: Stopwatch) -> Answer:
         """One page of what a corpus found; its timings are still to be set."""

@@ -76,14 +76,14 @@ class CodeCorpus:
         def attempt(damage: tuple[Degraded, ...]) -> Answer:
             current = request
             if damage:
-                current = replace(request, views=None)  # what turned out to be damaged has been rebuilt
+                current = request.replace(views=None)  # what turned out to be damaged has been rebuilt
             elif request.check and not request.views:
                 answer = self._search_ahead(query, request, open_to_notes)
                 if answer is not None:
                     return answer
             if open_to_notes:
                 views = current.views or self._views(current)
-                current = replace(current, views=views)
+                current = current.replace(views=views)
                 if self._has_only_notes(views):
                     assert self._notes is not None
                     return add_notes(self._notes().search(current), damage)
@@ -105,13 +105,13 @@ class CodeCorpus:
         views = [view for view, _ in started]
         answer = None
         if not (open_to_notes and self._has_only_notes(views)):
-            answer = self.answer(query, replace(request, views=views))
+            answer = self.answer(query, request.replace(views=views))
         clock = Stopwatch(answer.timings_ms if answer is not None else None)
         changes = [comparison.finish() for _, comparison in started]
         if answer is None or any(found is None or found for found in changes):
             return None
         clock.lap("refresh")
-        return replace(answer, timings_ms=clock.total())
+        return answer.replace(timings_ms=clock.total())
 
     def answer(
         self,

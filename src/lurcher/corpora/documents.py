@@ -25,7 +25,7 @@ from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace
 from lurcher.runtime import find
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources import Root
 from lurcher.storage import digest_root, disk
 from lurcher.storage.disk import IndexLock
@@ -94,8 +94,8 @@ class DocumentsCorpus:
         corpus, own = self._prepare(request)
         notes = self._fetch(request.progress) if request.refresh and request.check else ()
         answer = corpus.search(own)
-        hits = tuple(replace(hit, source=self._name, path=f"{self._name}:{hit.path}") for hit in answer.hits)
-        return add_notes(replace(answer, hits=hits, sources=(self._name,)), notes)
+        hits = tuple(hit.replace(source=self._name, path=f"{self._name}:{hit.path}") for hit in answer.hits)
+        return add_notes(answer.replace(hits=hits, sources=(self._name,)), notes)
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         corpus, own = self._prepare(request)
@@ -113,7 +113,7 @@ class DocumentsCorpus:
             if getattr(request, option):
                 raise UsageError(Template("{*} is not for {*}", parameter, self._name), "only history has it")
         dated = any(getattr(request, option) for option in _NOTE_FILTERS)
-        return self._notes if dated else self._code, replace(request, sources=None, libraries=(), views=None)
+        return self._notes if dated else self._code, request.replace(sources=None, libraries=(), views=None)
 
     def _fetch(self, progress: Progress) -> tuple[Degraded, ...]:
         return tuple(note for project in self._projects for note in project.fetch(progress))

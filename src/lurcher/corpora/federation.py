@@ -39,7 +39,7 @@ class Federation:
         query = code_query(request, self._services, commits="history" in sources)
         # Patterns are for files alone; the other sources read the text as words then.
         mode = query.mode if query.mode in ("auto", "hybrid", "lexical", "dense") else "auto"
-        others = replace(request, text=query.text, mode=mode, ranking=None, rerank=(), cursor=None)
+        others = request.replace(text=query.text, mode=mode, ranking=None, rerank=(), cursor=None)
 
         def attempt(damage: tuple[Degraded, ...]) -> Answer:
             views = None if damage else request.views  # what turned out to be damaged has been rebuilt
@@ -48,8 +48,8 @@ class Federation:
             clock.lap("refresh")
             parts: list[Findings] = []
             if "code" in sources:
-                seen = replace(request, views=views)
-                parts.append(self._code.findings(replace(query, prose="notes" not in sources), seen, clock))
+                seen = request.replace(views=views)
+                parts.append(self._code.findings(query.replace(prose="notes" not in sources), seen, clock))
                 if not parts[0].reranked:
                     # Exact text and syntax are looked for in files, notes among them; commits cannot be searched so.
                     whole = self._code.findings(query, seen, clock)
@@ -61,7 +61,7 @@ class Federation:
             if commits is not None:
                 parts.append(commits)
             if "notes" in sources:
-                parts.append(self._notes.find(replace(others, views=views), clock))
+                parts.append(self._notes.find(others.replace(views=views), clock))
             snapshot = self._workspace.snapshot(views)
             found = merged(parts, query, snapshot)
             clock.lap("merge")
@@ -71,7 +71,7 @@ class Federation:
                 clock.lap("links")
             return add_notes(answer, damage + problems)
 
-        return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
+        return self._workspace.with_repair(attempt, request.progress).replace(timings_ms=clock.total())
 
     def _commits(self, request: SearchRequest, clock: Stopwatch) -> tuple[Findings | None, tuple[Degraded, ...]]:
         """What history has; where it cannot be read, None and a note: the other sources answer."""
@@ -88,7 +88,7 @@ class Federation:
         from lurcher.corpora.links import Linker
 
         roots = self._history.roots(refresh=False, progress=request.progress) if commits else []
-        return replace(answer, hits=tuple(map(Linker(snapshot, roots).linked, answer.hits)))
+        return answer.replace(hits=tuple(map(Linker(snapshot, roots).linked, answer.hits)))
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def merged(parts: Sequence[Findings], query: Query, snapshot: Snapshot) -> Findi
     listing = Merged(parts, strengths, query.limit)
     first = parts[0]
     coverage = {name: value for part in parts for name, value in part.index.coverage.items()}
-    index = replace(first.index, fresh=all(part.index.fresh for part in parts), coverage=coverage)
+    index = first.index.replace(fresh=all(part.index.fresh for part in parts), coverage=coverage)
     return Findings(
         tuple(source for part in parts for source in part.sources), listing, first.mode, first.intent, first.ranking, index,
         cursors.combine_fingerprints([part.fingerprint for part in parts]),
@@ -165,7 +165,7 @@ class Merged:
     def hit(self, i: int) -> Hit:
         score, part, position = self._at(i)
         hit = self._parts[part].listing.hit(position)
-        return replace(hit, score=score, why=self._told(hit.why, score, part, position))
+        return hit.replace(score=score, why=self._told(hit.why, score, part, position))
 
     def _told(self, why: Why, score: float, part: int, position: int) -> Why:
         own, calibrated = self._parts[part].listing.score(position), self._scored(part, position)
@@ -173,7 +173,7 @@ class Merged:
         stages = [*why.stages, StageWhy("source", factor=factor, note=self._strengths[part].note)]
         if score < calibrated - 1e-12:
             stages.append(StageWhy("floor", note="behind a source that is heard once on the first page"))
-        return replace(why, stages=tuple(stages))
+        return why.replace(stages=tuple(stages))
 
     def factor(self, name: str) -> tuple[int, Factor]:
         """A second look that some source has of its own; hits of others are left as they are."""

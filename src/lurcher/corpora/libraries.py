@@ -113,15 +113,15 @@ class LibrariesCorpus:
         projects, workspace, code = self._chosen(request)
 
         def attempt(damage: tuple[Degraded, ...]) -> Answer:
-            return code.answer(query, replace(request, views=None), damage)
+            return code.answer(query, request.replace(views=None), damage)
 
         answer = workspace.with_repair(attempt, request.progress)
         hits = tuple(_labelled(hit, projects, workspace.labels()) for hit in answer.hits)
         notes = () if as_tuple(request.libraries) else self._open().notes
-        return add_notes(replace(answer, hits=hits, sources=(SOURCE,)), notes)
+        return add_notes(answer.replace(hits=hits, sources=(SOURCE,)), notes)
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self._chosen(request)[2].find(replace(request, views=None), clock)
+        return self._chosen(request)[2].find(request.replace(views=None), clock)
 
     def locate(self, path: str) -> Path | None:
         """The file that the path of a hit stands for; None for the path of no hit of ours."""
@@ -164,7 +164,7 @@ class LibrariesCorpus:
 
 def _labelled(hit: Hit, projects: Sequence[LibraryProject], labels: Sequence[str]) -> Hit:
     project = next(item for item, label in zip(projects, labels, strict=True) if hit.path.startswith(label))
-    return replace(hit, source=SOURCE, library=project.asked.text, version=project.library.version)
+    return hit.replace(source=SOURCE, library=project.asked.text, version=project.library.version)
 
 
 def _same(one: LibraryProject, other: LibraryProject) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ class Linker:
             links = self._of_note(hit)
         else:
             links = {"commits": self._shaped(hit.path, _last(hit.symbol)), "notes": self._naming(hit.path, hit.symbol)}
-        return replace(hit, links={**hit.links, **links})
+        return hit.replace(links={**hit.links, **links})
 
     # -- from code --------------------------------------------------------------------------------------------------------
 

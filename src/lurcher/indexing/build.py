@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
 from lurcher.languages.detect import HEAD, detect
+from lurcher.languages.parsed_file import ParsedFile, Span
 from lurcher.sources.decode import Skip, Text, is_minified, read_text
 from lurcher.sources.roles import is_note, roles
 from lurcher.storage.container import checksum
@@ -19,7 +20,6 @@ from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNIND
 from lurcher.storage.segment_writer import SegmentData, StringPool, make_row_builder
 from lurcher.terms import compound, folders_of, name_of, name_parts, split, words
 from lurcher.terms.count import Postings, make_counter
-from lurcher.types import ParsedFile, Span
 
 if TYPE_CHECKING:
     import numpy as np

@@ -152,8 +152,8 @@ class Inspection:
         from lurcher.ranking.related import RELATED, plan_related
 
         names = self._workspace.candidate_paths(path)
-        request = replace(request, text=f"{names[-1]}:{line}", mode="auto", ranking="default", rerank=())
-        query = replace(code_query(request, self._services), mode=RELATED)
+        request = request.replace(text=f"{names[-1]}:{line}", mode="auto", ranking="default", rerank=())
+        query = code_query(request, self._services).replace(mode=RELATED)
 
         def plan(snapshot: Snapshot) -> Plan:
             return plan_related(snapshot, unit_at(snapshot, file_at(snapshot, names), line), query.text)
@@ -167,7 +167,7 @@ class Inspection:
         from lurcher.inspect.why import left_out, unknown, why
         from lurcher.runtime.process import Stopwatch
 
-        query = code_query(replace(request, rerank=()), self._services)
+        query = code_query(request.replace(rerank=()), self._services)
         names = self._workspace.candidate_paths(path)
 
         def attempt(damage: tuple[Degraded, ...]) -> WhyAnswer:
@@ -196,7 +196,7 @@ class Inspection:
             number = self._workspace.labels().index(snapshot.prefix(file))
             index = history.index_of(self._workspace.projects[number])
             view = index.view(self._progress, refresh=self._refresh)
-            covered = replace(basis.index, coverage=coverage([view]))
+            covered = basis.index.replace(coverage=coverage([view]))
             of_both = Basis(covered, basis.degraded + notes + view.degraded)
             return write_brief(
                 str(target), snapshot, file, definition, view.history, view.verdicts, most, of_both, index.path_in_head

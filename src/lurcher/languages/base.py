@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
 
+from lurcher.languages.parsed_file import Import as Import  # for language files
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
-from lurcher.types import Import as Import  # for language files
 
 if TYPE_CHECKING:
     from typing import TypeAlias

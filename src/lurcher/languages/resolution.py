@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lurcher.languages.parsed_file import Import
 from lurcher.runtime.light import NamedTuple, cached_property
-from lurcher.types import Import
 
 if TYPE_CHECKING:
     import configparser

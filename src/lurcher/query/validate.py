@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lurcher.errors import FilterError, QueryError, Template, UsageError
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern, replace
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern
 from lurcher.runtime.process import without_controls
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import CASES, CONTEXTS, MODES, Degraded, Filter, Query
@@ -134,7 +134,7 @@ def check_query(query: Query) -> Query:
     check_fusion(query)
     if query.case not in CASES:
         raise choice_error("case", query.case, CASES)
-    return query if text == query.text else replace(query, text=text)
+    return query if text == query.text else query.replace(text=text)
 
 
 SOURCES = ("code", "history", "notes")

@@ -102,14 +102,13 @@ class RerankedOrder:
         if not self.scores:
             return hit
         if position >= len(self.order):
-            return replace(hit, score=min(hit.score, self.scores[-1]))
+            return hit.replace(score=min(hit.score, self.scores[-1]))
         earlier = self.order[position]
-        why = replace(
-            hit.why,
+        why = hit.why.replace(
             stages=(*hit.why.stages, *(self.stages or {}).get(earlier, ())),
             scores={**hit.why.scores, **(self.judged or {}).get(earlier, {})},
         )
-        return replace(hit, score=self.scores[position], why=why)
+        return hit.replace(score=self.scores[position], why=why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import LurcherError
@@ -259,8 +259,8 @@ class UnindexedSearch:
         ]
         answer = engine.search(text, **options, views=[part.view for part in views])
         share = sum(part.ranked for part in views) / max(1, sum(part.total for part in views))
-        state = replace(answer.index, fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
-        return replace(answer, index=state)
+        state = answer.index.replace(fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
+        return answer.replace(index=state)
 
 
 class _Listing:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+from lurcher.languages.parsed_file import ParsedFile, Span
 from lurcher.runtime.kernel import hash_seed
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.storage.container import PACKED
@@ -27,7 +28,7 @@ from lurcher.storage.segment import (
 from lurcher.storage.vectors import encode_vectors
 from lurcher.terms import compound, name_parts, words
 from lurcher.terms.count import NativeCounter, TermCounter
-from lurcher.types import HEADING, Definition, ParsedFile, Span
+from lurcher.types import HEADING, Definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

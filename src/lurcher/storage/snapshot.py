@@ -25,13 +25,15 @@ from lurcher.storage.segment import (
 from lurcher.storage.table_snapshot import TableSnapshot
 from lurcher.storage.tables import CosineIndex, Direction, PostingSum, TableRows, normalise_lengths
 from lurcher.terms import split, words
-from lurcher.types import Definition, Import, qualified_name
+from lurcher.types import Definition, qualified_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
     from typing import Any
 
     from numpy.typing import NDArray
+
+    from lurcher.languages.parsed_file import Import
 
 _FEW_FILES = 100
 """Up to so many files, only their own imports are read; above, those of the whole segment."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lurcher.errors import StoreError
+from lurcher.languages.parsed_file import Import
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
@@ -19,7 +20,6 @@ from lurcher.storage.tables import PostingSum
 from lurcher.stores.base import Head
 from lurcher.stores.records import AssembledSegment
 from lurcher.stores.vocabulary import Vocabulary
-from lurcher.types import Import
 
 if TYPE_CHECKING:
     import numpy as np

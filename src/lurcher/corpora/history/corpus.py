@@ -158,7 +158,7 @@ class _RankedCommits:
     def hit(self, i: int) -> Hit:
         part, position = self._at(i)
         hit = part.shown.hit(position)
-        return replace(hit, path=part.root.label + hit.path) if part.root.label else hit
+        return hit.replace(path=part.root.label + hit.path) if part.root.label else hit
 
     def outcome_factor(self, i: int) -> tuple[float, str]:
         """What a commit's score is multiplied by because of its outcome, and the verdict."""
@@ -391,7 +391,7 @@ class HistoryCorpus:
             findings, query = self._findings(request, clock)
             return add_notes(self._services.page(findings, query, clock), damage)
 
-        return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
+        return self._workspace.with_repair(attempt, request.progress).replace(timings_ms=clock.total())
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._findings(request, clock)[0]

@@ -77,8 +77,8 @@ class NoteHits:
         file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
         heading = self._snapshot.definition(named) if named >= 0 else None
         heading = heading if heading is not None and heading.kind == HEADING else None
-        return replace(
-            hit, source=SOURCE, symbol=heading.qualified if heading else None, kind="section" if heading else "note",
+        return hit.replace(
+            source=SOURCE, symbol=heading.qualified if heading else None, kind="section" if heading else "note",
             note=self._note(file, heading, hit.path),
         )  # fmt: skip
 
@@ -277,13 +277,13 @@ class NotesCorpus:
         query = self._query(request)
 
         def attempt(damage: tuple[Degraded, ...]) -> Answer:
-            current = replace(request, views=None) if damage else request  # what was damaged has been rebuilt
+            current = request.replace(views=None) if damage else request  # what was damaged has been rebuilt
             views = self._views(current)
             clock.lap("refresh")
             answer = self._services.page(self._findings(query, current, views, clock.lap), query, clock)
             return add_notes(answer, damage)
 
-        return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
+        return self._workspace.with_repair(attempt, request.progress).replace(timings_ms=clock.total())
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._findings(self._query(request), request, self._views(request), clock.lap)

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from lurcher.corpora import has_code, notes_in
+from lurcher.languages.parsed_file import Import
 from lurcher.runtime.kernel import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import name_of, split, words
 from lurcher.terms.vocabulary import stem
-from lurcher.types import HEADING, Definition, Import
+from lurcher.types import HEADING, Definition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -92,8 +92,8 @@ class Scope:
     label: str
 
     def with_labels(self, answer: Answer) -> Answer:
-        hits = tuple(replace(hit, path=self.label + hit.path) for hit in answer.hits) if self.label else answer.hits
-        return replace(answer, hits=hits)
+        hits = tuple(hit.replace(path=self.label + hit.path) for hit in answer.hits) if self.label else answer.hits
+        return answer.replace(hits=hits)
 
 
 Run = Callable[[Call, dict[str, Any]], ToolResult]

@@ -1,0 +1,88 @@
+"""Records are values: equal, hashed, shown, copied and pickled by what they hold."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import pickle
+import pkgutil
+
+import pytest
+
+import lurcher
+from lurcher.runtime.record import Record
+from lurcher.types import Filter, Hit, Match, Query, Why
+
+
+class Point(Record):
+    __slots__ = ("x", "y", "tags")
+
+    def __init__(self, x: int, y: int = 2, tags: tuple[str, ...] = ()) -> None:
+        self.x, self.y, self.tags = x, y, tags
+
+
+class Other(Record):
+    __slots__ = ("x", "y", "tags")
+
+    def __init__(self, x: int, y: int = 2, tags: tuple[str, ...] = ()) -> None:
+        self.x, self.y, self.tags = x, y, tags
+
+
+def hit() -> Hit:
+    return Hit("1", "code", "a.py", 1, 2, "python", None, None, 0.5, 3, "text", Why(), matches=(Match(1, 2, 3, 4),))
+
+
+def test_records_are_compared_by_class_and_content() -> None:
+    assert Point(1) == Point(1, 2, ())
+    assert Point(1) != Point(1, 3)
+    assert Point(1) != Other(1)
+    assert Point(1) != (1, 2, ())
+
+
+def test_equal_records_have_one_hash() -> None:
+    assert {Point(1), Point(1), Point(2)} == {Point(1), Point(2)}
+    assert hash(Query("a", filter=Filter(globs=("*.py",)))) == hash(Query("a", filter=Filter(globs=("*.py",))))
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(hit())
+
+
+def test_a_record_shows_how_it_was_made() -> None:
+    assert repr(Point(1, tags=("a",))) == "Point(x=1, y=2, tags=('a',))"
+
+
+def test_replace_changes_a_copy() -> None:
+    before = Point(1)
+    assert before.replace(y=5) == Point(1, 5)
+    assert before == Point(1)
+    with pytest.raises(TypeError, match="no_such"):
+        before.replace(no_such=1)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_and_pickles_are_equal(again: object) -> None:
+    assert callable(again)
+    for one in (Point(1, tags=("a",)), hit(), Query("words")):
+        made = again(one)
+        assert made == one and made is not one
+
+
+def test_other_attributes_cannot_be_set() -> None:
+    with pytest.raises(AttributeError):
+        Point(1).z = 1  # type: ignore[attr-defined]
+
+
+def test_defaults_that_can_change_are_not_shared() -> None:
+    first, second = hit(), hit()
+    first.links["notes"].append("one")
+    assert second.links == {"commits": [], "notes": []}
+
+
+def test_the_slots_of_every_record_are_the_arguments_in_their_order() -> None:
+    for module in pkgutil.walk_packages(lurcher.__path__, "lurcher."):
+        if not module.name.endswith(("__main__", "_kernel")):
+            importlib.import_module(module.name)
+    known = [cls for cls in Record.__subclasses__() if cls.__module__.startswith("lurcher.")]
+    assert len(known) > 10
+    for cls in known:
+        assert tuple(inspect.signature(cls).parameters) == cls.__slots__, cls
