@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _settings() -> dict[str, Any]:
-    return {name: getattr(OutcomeSettings(), name) for name in OutcomeSettings.__slots__}
+    return OutcomeSettings().values()
 
 
 def _place(folder: Path, name: str) -> Path | None:

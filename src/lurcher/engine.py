@@ -9,6 +9,7 @@ the method that needs it.
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from lurcher.answer import add_notes
 from lurcher.corpora import SearchRequest, Services
@@ -17,11 +18,11 @@ from lurcher.errors import ConfigError, LurcherError, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
-from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.runtime.process import Cache
 from lurcher.sources import find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from lurcher.config import apply, load
 from lurcher.config.removed import REMOVED
-from lurcher.config.schema import Settings, fields_by_key
+from lurcher.config.schema import Settings, settings_by_key
 from lurcher.errors import ConfigError
 
 
@@ -39,11 +39,11 @@ def test_a_removed_setting_in_the_environment_or_a_flag_says_so() -> None:
 
 
 def test_no_setting_is_both_declared_and_removed() -> None:
-    assert not set(REMOVED) & set(fields_by_key())
+    assert not set(REMOVED) & set(settings_by_key())
 
 
 def test_a_replacement_exists_and_takes_what_the_old_one_took() -> None:
     named = {old: match[1] for old, hint in REMOVED.items() if (match := re.match(r"it is '([a-z_0-9.]+)' now", hint))}
     assert len(named) > 5
     for new in named.values():
-        apply(Settings(), {new: fields_by_key()[new].default}, "test")
+        apply(Settings(), {new: settings_by_key()[new].default}, "test")

@@ -9,8 +9,7 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings, sections, trust
-from lurcher.config.schema import SECRETS, fields_by_key
-from lurcher.runtime.light import fields, replace
+from lurcher.config.schema import SECRETS, settings_by_key
 
 MOST = 90
 """Settings are for users. A number that only a measurement can choose is a constant beside its formula."""
@@ -19,13 +18,13 @@ MOST = 90
 def test_every_section_declares_settings_with_their_meaning() -> None:
     settings = Settings()
     for name in sections():
-        assert fields(getattr(settings, name))
-    assert all(item.metadata["doc"] for item in fields_by_key().values())
-    assert list(settings.to_dict()) == list(fields_by_key())
+        assert getattr(settings, name).declared()
+    assert all(item.doc for item in settings_by_key().values())
+    assert list(settings.to_dict()) == list(settings_by_key())
 
 
 def test_there_are_not_more_settings_than_a_user_can_survey() -> None:
-    assert len(fields_by_key()) <= MOST
+    assert len(settings_by_key()) <= MOST
 
 
 def test_other_sections_are_errors() -> None:
@@ -37,7 +36,7 @@ def test_other_sections_are_errors() -> None:
 
 def test_what_was_changed_is_what_differs() -> None:
     settings = Settings()
-    other = replace(settings, origins={"search.limit": "flag"}, search=replace(settings.search, limit=3))
+    other = settings.replace(origins={"search.limit": "flag"}, search=settings.search.replace(limit=3))
     assert (other.search.limit, settings.search.limit) == (3, 10)
     assert other.changed() == [("search.limit", 3)]
     assert settings.changed() == []
@@ -48,11 +47,11 @@ def test_what_was_changed_is_what_differs() -> None:
 
 def test_they_compare_by_their_values() -> None:
     settings = Settings()
-    other = replace(settings, search=replace(settings.search, limit=3))
+    other = settings.replace(search=settings.search.replace(limit=3))
     assert settings != other
     assert settings != 1
     assert settings == Settings({"search.limit": "flag"})
-    assert settings == replace(other, search=settings.search)
+    assert settings == other.replace(search=settings.search)
     assert hash(settings) == hash(Settings({"search.limit": "flag"})) != hash(other)
     for one in (settings, other):
         assert pickle.loads(pickle.dumps(one)) == one == copy.deepcopy(one)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lurcher.config import PROJECT_FILE, Settings, apply, load
-from lurcher.config.schema import fields_by_key
+from lurcher.config.schema import settings_by_key
 from lurcher.config.trust import TABLE, service_key, user_setting
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError
@@ -67,11 +67,11 @@ def test_every_setting_is_classified() -> None:
 def test_no_text_and_no_limitless_number_is_a_projects_by_oversight() -> None:
     """What a project may set freely is harmless by its kind, or looked at elsewhere."""
     looked_at_elsewhere = {"index.dir", "dense.model", "blame.ignore", "outcomes.words"}
-    for key, item in fields_by_key().items():
+    for key, item in settings_by_key().items():
         if TABLE[key].why or key in looked_at_elsewhere or isinstance(item.default, bool):
             continue
         if isinstance(item.default, str):
-            assert item.metadata["choices"] and not item.metadata["stage"], key
+            assert item.choices and not item.stage, key
         elif "second" in key or "worker" in key or "candidates" in key:
             raise AssertionError(f"{key}: a project could have it take as long as it likes")
 

@@ -28,6 +28,7 @@ from itertools import pairwise
 
 from lurcher.config import Settings
 from lurcher.errors import CursorError, QueryError, Template
+from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.fastjson import blake2b, dumps
 from lurcher.runtime.record import Record
 from lurcher.types import Answer, Degraded, Hit, IndexState, Why
@@ -35,13 +36,11 @@ from lurcher.types import Answer, Degraded, Hit, IndexState, Why
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Protocol, TypeAlias
+    from typing import TypeAlias
 
     from lurcher.rerank.stage import Candidate, Factor, RerankedOrder
     from lurcher.runtime.process import Cache
     from lurcher.types import Filter
-else:
-    Protocol = object
 
 
 MAX_WAITING = 64

@@ -17,11 +17,13 @@ The file, which tools/build_token_table.py builds out of the public ranks:
 from __future__ import annotations
 
 import os
+from functools import cache
+from struct import Struct
 
 from lurcher.errors import LurcherError
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, Struct, cache
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from mmap import mmap

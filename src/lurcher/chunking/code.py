@@ -12,6 +12,7 @@ Of files that are markup around scripts, the scripts are parsed as what they are
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from lurcher.languages.grammar import Grammar, Reader, grammar_of
 from lurcher.languages.imports import imports_among, imports_of
 from lurcher.languages.parsed_file import Import, ParsedFile, Span
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import replace
 from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
 from lurcher.types import Definition
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from urllib.parse import unquote
-
-from lurcher.runtime.light import dataclass, field
 
 _MAX_LINES = 2_000
 _MAX_KEY_LINE_CHARS = 5_000

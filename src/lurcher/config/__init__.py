@@ -11,13 +11,15 @@ import sys
 from _collections_abc import Mapping
 from math import isfinite
 
-from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS, Settings, fields_by_key, sections
+from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS, Settings, sections, settings_by_key
 from lurcher.errors import ConfigError
-from lurcher.runtime.light import TYPE_CHECKING, Field, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
+
+    from lurcher.config.schema import Setting
 
 __all__ = [
     "PROJECT_FILE", "PYPROJECT", "Settings", "apply", "load", "parse_toml", "read_file", "sections",
@@ -61,7 +63,7 @@ def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Setting
     """A copy of `settings` with `values` (dotted keys), each checked against its declaration."""
     if not values:
         return settings
-    declared = fields_by_key()
+    declared = settings_by_key()
     origins = dict(settings.origins)
     changed: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
@@ -70,8 +72,8 @@ def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Setting
         section, _, name = key.partition(".")
         changed.setdefault(section, {})[name] = _check(key, value, declared[key], origin)
         origins[key] = origin
-    parts = {section: replace(getattr(settings, section), **items) for section, items in changed.items()}
-    return replace(settings, origins=origins, **parts)
+    parts = {section: getattr(settings, section).replace(**items) for section, items in changed.items()}
+    return settings.replace(origins=origins, **parts)
 
 
 def _unknown_setting(key: str, origin: str) -> ConfigError:
@@ -81,25 +83,24 @@ def _unknown_setting(key: str, origin: str) -> ConfigError:
         return ConfigError(f"{origin}: there is no setting '{key}' any more", REMOVED[key])
     import difflib
 
-    near = difflib.get_close_matches(key, fields_by_key(), 1)
+    near = difflib.get_close_matches(key, settings_by_key(), 1)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return ConfigError(f"{origin}: unknown setting '{key}'", f"{hint}`lurcher config show` lists them all")
 
 
-def _check(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
+def _check(key: str, value: Any, declared: Setting, origin: str) -> Any:
     kind: type[Any] = type(declared.default)
-    bounds = declared.metadata
     if isinstance(value, str) and kind is not str:
         value = _convert(value, kind)
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
         value = float(value)
     if type(value) is not kind or _is_unusable(value):
-        raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(bounds))
-    if bounds["choices"] and value not in bounds["choices"] and not (bounds["stage"] and _is_installed(bounds["stage"], value)):
-        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
-    low, high = bounds["low"], bounds["high"]
+        raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(declared))
+    if declared.choices and value not in declared.choices and not (declared.stage and _is_installed(declared.stage, value)):
+        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(declared))
+    low, high = declared.low, declared.high
     if (low is not None and value < low) or (high is not None and value > high):
-        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
+        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(declared))
     return value
 
 
@@ -127,10 +128,10 @@ def _convert(value: str, kind: type) -> Any:
         return value
 
 
-def _allowed(bounds: Mapping[str, Any]) -> str:
-    if bounds["choices"]:
-        return "allowed: " + ", ".join(bounds["choices"])
-    low, high = bounds["low"], bounds["high"]
+def _allowed(declared: Setting) -> str:
+    if declared.choices:
+        return "allowed: " + ", ".join(declared.choices)
+    low, high = declared.low, declared.high
     if low is None and high is None:
         return ""
     if high is None:

@@ -7,13 +7,32 @@ All other numbers are constants beside the formula that uses them. If you remove
 
 from __future__ import annotations
 
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, fields
+from lurcher.runtime.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
-    from lurcher.runtime.light import Field
+    S = TypeVar("S", bound="Section")
+
+
+class Setting:
+    """A declaration. Objects of its section have the default as an attribute of its name, unless they hold another value."""
+
+    __slots__ = ("choices", "default", "doc", "high", "low", "name", "stage")
+
+    def __init__(
+        self, default: Any, doc: str, low: float | None, high: float | None, choices: tuple[str, ...], stage: str
+    ) -> None:
+        self.name = ""
+        self.default, self.doc, self.low, self.high, self.choices, self.stage = default, doc, low, high, choices, stage
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, section: Section | None, owner: type) -> Any:
+        return self if section is None else self.default
 
 
 def setting(
@@ -26,7 +45,40 @@ def setting(
     stage: str = "",
 ) -> Any:
     """One setting. With `stage`, the names of installed plugins of that stage are allowed beside the choices."""
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices, "stage": stage})
+    return Setting(default, doc, low, high, choices, stage)
+
+
+class Section:
+    """Some settings: those that differ from their defaults are held, and cannot be changed."""
+
+    def __init__(self, **values: Any) -> None:
+        unknown = values.keys() - self.declared()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        self.__dict__.update(values)
+
+    @classmethod
+    def declared(cls) -> dict[str, Setting]:
+        return {name: item for name, item in vars(cls).items() if isinstance(item, Setting)}
+
+    def values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.declared()}
+
+    def replace(self: S, **changes: Any) -> S:
+        """A copy with some settings changed."""
+        return type(self)(**{**vars(self), **changes})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Section) and type(self) is type(other) and self.values() == other.values()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values().values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.values().items())})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"cannot change '{name}': use replace")
 
 
 PROJECT_FILE = "lurcher.toml"
@@ -35,8 +87,7 @@ SECRETS = {section: f"LURCHER_{section.upper()}_KEY" for section in ("embedding"
 """The environment variable that holds the key of each service. Fixed, so that no file can name another secret."""
 
 
-@dataclass(frozen=True)
-class IndexSettings:
+class IndexSettings(Section):
     dir: str = setting("", "Folder under which each root gets its index; empty: `.lurcher` at the root.")
     chunk_chars: int = setting(1500, "Characters a chunk aims at.", low=200, high=20_000)
     max_file_bytes: int = setting(1_000_000, "Larger files are left out and counted.", low=1, high=100_000_000)
@@ -63,8 +114,7 @@ class IndexSettings:
     lock_seconds: float = setting(10.0, "How long to wait for another process that is indexing.", low=0, high=3600)
 
 
-@dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(Section):
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
     mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
     ranking: str = setting(
@@ -80,23 +130,20 @@ class SearchSettings:
     rerank: str = setting("none", "Rerankers to use when the query names none, such as `cross` or `outcome llm`.")
 
 
-@dataclass(frozen=True)
-class LexicalSettings:
+class LexicalSettings(Section):
     """BM25 over code; `k1` also in the classic and linear rankings of history."""
 
     k1: float = setting(1.5, "How fast repeated terms saturate.", low=0, high=10)
     b: float = setting(0.75, "How much long units are penalised.", low=0, high=1)
 
 
-@dataclass(frozen=True)
-class DenseSettings:
+class DenseSettings(Section):
     """The model behind the dense lane."""
 
     model: str = setting("builtin", "`builtin`, `none` (no vectors, no dense lane), or the path of a term table.")
 
 
-@dataclass(frozen=True)
-class EmbeddingSettings:
+class EmbeddingSettings(Section):
     """Models that embed text, instead of the term table: here (`onnx`) or on a server. A server's key is read
     from the environment variable `LURCHER_EMBEDDING_KEY`."""
 
@@ -125,8 +172,7 @@ class EmbeddingSettings:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SparseSettings:
+class SparseSettings(Section):
     """The sparse vectors of a shared store; a local index uses its own terms. The server's key is read from the environment
     variable `LURCHER_SPARSE_KEY`."""
 
@@ -138,8 +184,7 @@ class SparseSettings:
     url: str = setting("", "The server; empty: port 8080 of this machine.")
 
 
-@dataclass(frozen=True)
-class NoiseSettings:
+class NoiseSettings(Section):
     """Factors on the score of files that are rarely the answer; they multiply."""
 
     tests: float = setting(0.3, "Test files.", low=0, high=1)
@@ -149,8 +194,7 @@ class NoiseSettings:
     stub: float = setting(0.7, "Declaration stubs such as `.d.ts`.", low=0, high=1)
 
 
-@dataclass(frozen=True)
-class ClassicRankingSettings:
+class ClassicRankingSettings(Section):
     """`--ranking classic`: reciprocal rank fusion, then one stage after the other."""
 
     rrf_k: float = setting(60.0, "RRF: 1/(k + rank), in code and history.", low=0, high=10_000)
@@ -167,15 +211,13 @@ class ClassicRankingSettings:
     saturation: float = setting(0.5, "Factor for each further unit of the same file.", low=0, high=1)
 
 
-@dataclass(frozen=True)
-class LinearRankingSettings:
+class LinearRankingSettings(Section):
     """`--fusion linear`: cosines and BM25, each scaled from 0 to 1, added up."""
 
     alpha: float = setting(0.6, "Weight of cosines; BM25 has the rest.", low=0, high=1)
 
 
-@dataclass(frozen=True)
-class HistorySettings:
+class HistorySettings(Section):
     """Which commits are indexed, and how they are ranked."""
 
     first_parent: bool = setting(False, "Follow first parents only; a merge then stands for all that it brought.")
@@ -188,8 +230,7 @@ class HistorySettings:
     candidates: int = setting(50, "Commits that rerankers and `--mmr` get.", low=1, high=10_000)
 
 
-@dataclass(frozen=True)
-class OutcomeSettings:
+class OutcomeSettings(Section):
     """When a commit counts as fixed by a later one."""
 
     window: int = setting(20, "How many later commits may fix a commit.", low=1, high=1000)
@@ -202,23 +243,20 @@ class OutcomeSettings:
     )
 
 
-@dataclass(frozen=True)
-class RecencySettings:
+class RecencySettings(Section):
     """A small boost for young commits: score · (1 + weight · exp(−age / days))."""
 
     weight: float = setting(0.05, "How much a commit of today gains.", low=0, high=10)
     days: float = setting(90.0, "Age at which a third of that is left.", low=0.001, high=100_000)
 
 
-@dataclass(frozen=True)
-class BlameSettings:
+class BlameSettings(Section):
     """How `explain` finds the commits that wrote a line."""
 
     ignore: str = setting(".git-blame-ignore-revs", "File that lists commits to skip, if it is there; empty: none.")
 
 
-@dataclass(frozen=True)
-class RerankerSettings:
+class RerankerSettings(Section):
     """`--rerank cross`: a model that scores query and text as a pair, here or on a server. The server's key is read from the
     environment variable `LURCHER_RERANKER_KEY`."""
 
@@ -229,8 +267,7 @@ class RerankerSettings:
     top: int = setting(50, "How many of the first hits it scores.", low=1, high=200)
 
 
-@dataclass(frozen=True)
-class JudgeSettings:
+class JudgeSettings(Section):
     """`--rerank llm`: a chat model on a server gives each hit 0 to 10. Its key is read from the environment variable
     `LURCHER_JUDGE_KEY`."""
 
@@ -242,15 +279,13 @@ class JudgeSettings:
     chars: int = setting(500, "Characters of each hit that it gets.", low=50, high=20_000)
 
 
-@dataclass(frozen=True)
-class SavingsSettings:
+class SavingsSettings(Section):
     """What `lurcher stats` shows."""
 
     count: bool = setting(True, "Servers count, on this machine only, how many tokens their answers saved agents.")
 
 
-@dataclass(frozen=True)
-class ServeSettings:
+class ServeSettings(Section):
     """`lurcher serve`. A project's own file cannot set these."""
 
     host: str = setting("127.0.0.1", "The address to listen on; any but this machine's own needs a token.")
@@ -260,8 +295,7 @@ class ServeSettings:
     editor: str = setting("vscode://file/{path}:{line}", "The address that opens a line in your editor; empty: none.")
 
 
-@dataclass(frozen=True)
-class StoreSettings:
+class StoreSettings(Section):
     """A store that a team shares, in place of the index of one machine. Its key or password is read from the environment
     variable `LURCHER_STORE_KEY`. A project's own files cannot set these."""
 
@@ -279,8 +313,7 @@ class StoreSettings:
     seconds: float = setting(10.0, "How long one request to it may take, with all retries.", low=0.05, high=3600)
 
 
-@dataclass(frozen=True)
-class PostgresSettings:
+class PostgresSettings(Section):
     """A shared store in PostgreSQL ([postgres.md](postgres.md))."""
 
     schema: str = setting("lurcher", "The schema that holds the tables.")
@@ -290,8 +323,7 @@ class PostgresSettings:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class QdrantSettings:
+class QdrantSettings(Section):
     """A shared store in Qdrant ([qdrant.md](qdrant.md)). A project's own file cannot set these."""
 
     collection: str = setting("code_chunks", "The collection of units; files and projects are in two more beside it.")
@@ -299,56 +331,93 @@ class QdrantSettings:
     replicas: int = setting(1, "For a new collection: copies of each shard.", low=1, high=100)
 
 
-@dataclass(frozen=True)
-class Settings:
+_DEFAULTS: dict[str, Section] = {
+    "index": IndexSettings(),
+    "search": SearchSettings(),
+    "lexical": LexicalSettings(),
+    "dense": DenseSettings(),
+    "embedding": EmbeddingSettings(),
+    "sparse": SparseSettings(),
+    "noise": NoiseSettings(),
+    "classic": ClassicRankingSettings(),
+    "linear": LinearRankingSettings(),
+    "history": HistorySettings(),
+    "outcomes": OutcomeSettings(),
+    "recency": RecencySettings(),
+    "blame": BlameSettings(),
+    "reranker": RerankerSettings(),
+    "judge": JudgeSettings(),
+    "savings": SavingsSettings(),
+    "serve": ServeSettings(),
+    "store": StoreSettings(),
+    "postgres": PostgresSettings(),
+    "qdrant": QdrantSettings(),
+}
+
+
+class Settings(Record):
     """All sections; `origins` says where each value came from that is not a default."""
 
-    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
-    index: IndexSettings = IndexSettings()
-    search: SearchSettings = SearchSettings()
-    lexical: LexicalSettings = LexicalSettings()
-    dense: DenseSettings = DenseSettings()
-    embedding: EmbeddingSettings = EmbeddingSettings()
-    sparse: SparseSettings = SparseSettings()
-    noise: NoiseSettings = NoiseSettings()
-    classic: ClassicRankingSettings = ClassicRankingSettings()
-    linear: LinearRankingSettings = LinearRankingSettings()
-    history: HistorySettings = HistorySettings()
-    outcomes: OutcomeSettings = OutcomeSettings()
-    recency: RecencySettings = RecencySettings()
-    blame: BlameSettings = BlameSettings()
-    reranker: RerankerSettings = RerankerSettings()
-    judge: JudgeSettings = JudgeSettings()
-    savings: SavingsSettings = SavingsSettings()
-    serve: ServeSettings = ServeSettings()
-    store: StoreSettings = StoreSettings()
-    postgres: PostgresSettings = PostgresSettings()
-    qdrant: QdrantSettings = QdrantSettings()
+    __slots__ = ("origins", *_DEFAULTS)
+    uncompared = ("origins",)
+
+    origins: Mapping[str, str]
+    index: IndexSettings
+    search: SearchSettings
+    lexical: LexicalSettings
+    dense: DenseSettings
+    embedding: EmbeddingSettings
+    sparse: SparseSettings
+    noise: NoiseSettings
+    classic: ClassicRankingSettings
+    linear: LinearRankingSettings
+    history: HistorySettings
+    outcomes: OutcomeSettings
+    recency: RecencySettings
+    blame: BlameSettings
+    reranker: RerankerSettings
+    judge: JudgeSettings
+    savings: SavingsSettings
+    serve: ServeSettings
+    store: StoreSettings
+    postgres: PostgresSettings
+    qdrant: QdrantSettings
+
+    def __init__(self, origins: Mapping[str, str] | None = None, **sections: Section) -> None:
+        unknown = sections.keys() - _DEFAULTS.keys()
+        if unknown:
+            raise TypeError(f"Settings has no {', '.join(sorted(unknown))}")
+        self.origins = {} if origins is None else origins
+        for name, default in _DEFAULTS.items():
+            setattr(self, name, sections.get(name, default))
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{key}={value!r}' for key, value in self.changed())})"
 
     def changed(self) -> list[tuple[str, Any]]:
         """Every value that is not its default, by key."""
-        declared = fields_by_key()
-        return sorted((key, value) for key, value, _, _ in self.rows() if value != declared[key].default)
+        found = []
+        for name in _DEFAULTS:
+            section = getattr(self, name)
+            held, declared = vars(section), section.declared() if vars(section) else {}
+            found += [(f"{name}.{key}", value) for key, value in held.items() if value != declared[key].default]
+        return sorted(found)
 
     def to_dict(self) -> dict[str, Any]:
         return {key: value for key, value, _, _ in self.rows()}
 
     def rows(self) -> Iterator[tuple[str, Any, str, str]]:
         """(key, value, origin, meaning) of every setting, in order of declaration."""
-        for key, item in fields_by_key().items():
+        for key, item in settings_by_key().items():
             section = getattr(self, key.partition(".")[0])
-            yield key, getattr(section, item.name), self.origins.get(key, "default"), item.metadata["doc"]
+            yield key, getattr(section, item.name), self.origins.get(key, "default"), item.doc
 
 
 def sections() -> tuple[str, ...]:
     """The names of all sections, in order of declaration."""
-    return tuple(item.name for item in fields(Settings) if item.name != "origins")
+    return tuple(_DEFAULTS)
 
 
-def fields_by_key() -> dict[str, Field[Any]]:
+def settings_by_key() -> dict[str, Setting]:
     """Every declaration by its dotted key, in order."""
-    default = Settings()
-    return {f"{section}.{item.name}": item for section in sections() for item in fields(getattr(default, section))}
+    return {f"{name}.{item.name}": item for name, section in _DEFAULTS.items() for item in section.declared().values()}

@@ -6,8 +6,7 @@ returns None and goes to `tomllib`; what is inside means the same there, which a
 
 from __future__ import annotations
 
-from lurcher.runtime.light import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -11,8 +11,9 @@ import os
 
 from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS
 from lurcher.errors import ConfigError, Template
-from lurcher.runtime.light import TYPE_CHECKING, dataclass
+from lurcher.runtime.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -21,18 +22,22 @@ if TYPE_CHECKING:
     from lurcher.config.schema import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """What a project may set."""
 
-    why: str = ""
-    """Why it is limited; empty: the setting's own bounds are the only limit."""
-    words: tuple[str, ...] = ()
-    """The words it may use."""
-    above: float | None = None
-    """A number has to be greater: a value that means "no limit" is not for a project."""
-    most: float | None = None
-    """The greatest number it may set."""
+    __slots__ = ("why", "words", "above", "most")
+
+    def __init__(
+        self, why: str = "", words: tuple[str, ...] = (), above: float | None = None, most: float | None = None,
+    ) -> None:  # fmt: skip
+        self.why = why
+        """Why it is limited; empty: the setting's own bounds are the only limit."""
+        self.words = words
+        """The words it may use."""
+        self.above = above
+        """A number has to be greater: a value that means "no limit" is not for a project."""
+        self.most = most
+        """The greatest number it may set."""
 
     def allows(self, value: Any) -> bool:
         if not self.why:

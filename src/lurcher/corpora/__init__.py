@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from lurcher.answer import build_answer
 from lurcher.query.validate import as_tuple
+from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import np
 from lurcher.runtime.record import Record
 from lurcher.sources.roles import MARKED_UP, PARSED, is_note
@@ -15,7 +16,7 @@ from lurcher.types import Answer, Degraded, Progress, silent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from lurcher.indexing.workspace import Workspace
     from lurcher.runtime.process import Cache, Stopwatch
     from lurcher.storage.snapshot import Snapshot
-else:
-    Protocol = object
 
 
 class SearchRequest(Record):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from lurcher import answer as cursors
 from lurcher.answer import Findings, add_notes
 from lurcher.answer.hits import Focus, HitList, locate_hits
@@ -13,12 +15,13 @@ from lurcher.query import SYMBOL, Plan, compile_literal_query, make_plan, split_
 from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, replace
 from lurcher.runtime.process import Stopwatch
+from lurcher.runtime.record import Record
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.terms import compound
 from lurcher.types import Answer, Degraded, Query, SymbolAnswer, SymbolHit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -162,7 +165,7 @@ class CodeCorpus:
         clock.lap("plan")
         names = [project.root.name for project in self._workspace.projects]
         filter = self._workspace.narrow(query.filter)
-        return replace(rank_units(self._services, snapshot, planned, query, clock, filter, names), views=views)
+        return rank_units(self._services, snapshot, planned, query, clock, filter, names).replace(views=views)
 
     def _views(self, request: SearchRequest, pattern: Any = None, meaning: bool = True) -> list[View]:
         """Each root's index; where only a `pattern` is looked for, files that are not indexed are searched as they are."""
@@ -255,18 +258,21 @@ def needs_vectors(query: Query) -> bool:
 # -- ranking of any snapshot, a local one or that of a shared store -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Record):
     """Every unit that matched a query, in order, and all that led to the order."""
 
-    snapshot: Snapshot
-    context: Context
-    ranking: Ranking
-    name: str
-    """Of the ranking."""
-    notes: tuple[Degraded, ...]
-    views: Sequence[View] = ()
-    """The local indexes behind the snapshot; none for a shared store."""
+    __slots__ = ("snapshot", "context", "ranking", "name", "notes", "views")
+
+    def __init__(
+        self, snapshot: Snapshot, context: Context, ranking: Ranking, name: str, notes: tuple[Degraded, ...],
+        views: Sequence[View] = (),
+    ) -> None:  # fmt: skip
+        self.snapshot, self.context, self.ranking = snapshot, context, ranking
+        self.name = name
+        """Of the ranking."""
+        self.notes = notes
+        self.views = views
+        """The local indexes behind the snapshot; none for a shared store."""
 
 
 def rank_units(
@@ -289,7 +295,7 @@ def rank_units(
     except ModelError as problem:
         # Vectors alone were asked for and there are none: words are better than nothing, and the answer says so.
         notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
-        plan, name = replace(plan, mode="lexical"), query.order
+        plan, name = plan.replace(mode="lexical"), query.order
         found, failed = _run_all_lanes(name, Request(snapshot, plan, settings, allowed, model), clock)
     own = find_own_words(snapshot, plan, root_names)
     context = Context(snapshot, plan, settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from lurcher.answer import add_notes
 from lurcher.config import Settings, user_files
@@ -25,7 +27,6 @@ from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace
 from lurcher.runtime import find
-from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources import Root
 from lurcher.storage import digest_root, disk
 from lurcher.storage.disk import IndexLock

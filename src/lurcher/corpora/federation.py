@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
+from typing import TYPE_CHECKING
 
 from lurcher import answer as cursors
 from lurcher.answer import Findings, Listing, add_notes
@@ -14,7 +15,6 @@ from lurcher.corpora.code import code_query
 from lurcher.errors import CorruptIndex, LurcherError, PathError, Template, UsageError
 from lurcher.query import REPORT, SYMBOL, expand, extract_terms, requests_change
 from lurcher.rerank.stage import Candidate, Factor
-from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Answer, Degraded, Hit, Query, StageWhy, Why

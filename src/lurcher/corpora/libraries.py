@@ -10,8 +10,9 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.answer import add_notes
 from lurcher.corpora.code import CodeCorpus, code_query
@@ -21,7 +22,6 @@ from lurcher.indexing.freshness import UNCHECKED
 from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import as_tuple
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources import Listing, Root, mark_of
 from lurcher.sources.packages import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
 from lurcher.storage import manifest as manifests
@@ -268,8 +268,8 @@ class LibraryProject(RootIndex):
         kept = tuple(note for note in view.degraded if note != UNCHECKED)
         changed = self.changed() if check else None
         if changed is None:
-            return replace(view, degraded=kept if check else view.degraded, checked=check)
-        return replace(view, degraded=(*kept, Degraded("libraries", changed, self.repair_hint)), checked=False)
+            return view.replace(degraded=kept if check else view.degraded, checked=check)
+        return view.replace(degraded=(*kept, Degraded("libraries", changed, self.repair_hint)), checked=False)
 
     def changed(self) -> str | None:
         """What to say where another version is installed by now, or none."""

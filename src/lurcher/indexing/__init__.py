@@ -10,11 +10,13 @@ from _thread import RLock
 
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex
 from lurcher.languages import outdated
-from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, dataclass, replace, suppress
+from lurcher.runtime.deferred import Generic, TypeVar
+from lurcher.runtime.record import Record
 from lurcher.storage import IndexFolder
 from lurcher.storage import manifest as manifests
 from lurcher.types import Degraded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
@@ -38,16 +40,17 @@ AnySnapshot = TypeVar("AnySnapshot", bound="SnapshotLike")
 _MAX_READS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Record):
     """A generation to answer from, and how it compares with the tree right now."""
 
-    snapshot: Snapshot
-    manifest: Manifest
-    stale_paths: int
-    degraded: tuple[Degraded, ...]
-    checked: bool = True
-    """Whether the tree was compared with the index at all."""
+    __slots__ = ("snapshot", "manifest", "stale_paths", "degraded", "checked")
+
+    def __init__(
+        self, snapshot: Snapshot, manifest: Manifest, stale_paths: int, degraded: tuple[Degraded, ...], checked: bool = True,
+    ) -> None:  # fmt: skip
+        self.snapshot, self.manifest, self.stale_paths, self.degraded = snapshot, manifest, stale_paths, degraded
+        self.checked = checked
+        """Whether the tree was compared with the index at all."""
 
 
 class CurrentGeneration(Generic[AnyManifest, AnySnapshot]):
@@ -239,7 +242,7 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
         if vectors == manifest.vectors:
             return False
         with self.store.lock(self.settings.index.lock_seconds):
-            self.commit(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+            self.commit(manifest.replace(generation=manifest.generation + 1, vectors=vectors))
         return True
 
     def _repair_further(self, manifest: AnyManifest, snapshot: AnySnapshot) -> bool:
@@ -249,6 +252,8 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
     def _remove_leftovers(self, manifest: AnyManifest) -> None:
         """Remove what a killed writer left, where no commit has done that."""
         if self.store.writable and self.store.find_leftovers(manifest):
+            from contextlib import suppress
+
             with suppress(IndexLocked), self.store.lock(0):
                 # Another process may have written meanwhile.
                 current = self._generation.manifest([])

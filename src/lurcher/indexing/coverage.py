@@ -5,8 +5,9 @@ An answer that finds nothing has to say so.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from lurcher.languages.detect import LANGUAGES
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, replace
 from lurcher.runtime.process import format_count
 from lurcher.sources import MOST_EXAMPLES
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, UNREADABLE, WAITING
@@ -158,4 +159,4 @@ def expire_languages(manifest: Manifest, segments: Sequence[Segment], languages:
         for path, row in manifest.rows.items()
     }
     kept = {language: grammar for language, grammar in manifest.grammars.items() if language not in languages}
-    return replace(manifest, rows=rows, grammars=kept)
+    return manifest.replace(rows=rows, grammars=kept)

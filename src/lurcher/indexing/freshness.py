@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 
+from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
+from lurcher.runtime.record import Record
 from lurcher.sources import Entry, Listing, Marks, TreeSignature, mark
 from lurcher.storage.manifest import ROW_BYTES, STAMP_OFFSET, FileRow, FileRows, Manifest
 from lurcher.types import Degraded, IndexState
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from typing import Any, TypeVar
@@ -52,20 +54,22 @@ def settle_signature(new: TreeSignature | None, old: TreeSignature | None, check
     if new is None or new.settled:
         return new
     young = any(racy(mtime, ctime, checked_ns) for _, mtime, ctime, _ in new.marks())
-    new = replace(new, folders=Marks.of(new.folders))  # the form that checks use
+    new = new.replace(folders=Marks.of(new.folders))  # the form that checks use
     if young and old is not None and old.same_marks(new):
-        return replace(new, started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
-    return replace(new, settled=not young)
+        return new.replace(started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
+    return new.replace(settled=not young)
 
 
 UNCHECKED = Degraded("freshness", "the tree was not compared with the index", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    suspects: tuple[Entry, ...]
-    """Files that are new or have other stamps; their content decides."""
-    gone: tuple[str, ...]
+class Changes(Record):
+    __slots__ = ("suspects", "gone")
+
+    def __init__(self, suspects: tuple[Entry, ...], gone: tuple[str, ...]) -> None:
+        self.suspects = suspects
+        """Files that are new or have other stamps; their content decides."""
+        self.gone = gone
 
     def __len__(self) -> int:
         return len(self.suspects) + len(self.gone)
@@ -270,17 +274,22 @@ class ChangeMonitor(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class TreeState:
+class TreeState(Record):
     """What a check of all roots found: what answers depend on, for caches of whole answers."""
 
-    index: IndexState
-    notes: tuple[tuple[Degraded, ...], ...]
-    """The notes of each root."""
-    segments: tuple[tuple[str, ...], ...]
-    past: Hashable
-    """A different value whenever answers about history may differ."""
-    files: int
+    __slots__ = ("index", "notes", "segments", "past", "files")
+
+    def __init__(
+        self, index: IndexState, notes: tuple[tuple[Degraded, ...], ...], segments: tuple[tuple[str, ...], ...], past: Hashable,
+        files: int,
+    ) -> None:  # fmt: skip
+        self.index = index
+        self.notes = notes
+        """The notes of each root."""
+        self.segments = segments
+        self.past = past
+        """A different value whenever answers about history may differ."""
+        self.files = files
 
     @property
     def tree(self) -> Hashable:

@@ -8,9 +8,9 @@ commits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar
 
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked, LurcherError, Template
@@ -94,10 +94,11 @@ def read_postings(
     return found
 
 
+M = TypeVar("M")
+
+
 class VectorManifest(Protocol):
     """What manifests of files and of commits have in common."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def generation(self) -> int: ...
@@ -105,6 +106,7 @@ class VectorManifest(Protocol):
     def segments(self) -> tuple[str, ...]: ...
     @property
     def vectors(self) -> Mapping[str, VectorSidecar]: ...
+    def replace(self: M, **changes: Any) -> M: ...
 
 
 AnyManifest = TypeVar("AnyManifest", bound=VectorManifest)
@@ -175,8 +177,8 @@ def _reembed_all(
             name = holder.store.put(partial(kind.reembed, container, table))
         names.append(name)
     progress(kind.doing, len(names), len(names))
-    newer = replace(
-        manifest, generation=manifest.generation + 1, segments=tuple(names), fingerprint=holder.fingerprint, vectors={}
+    newer = manifest.replace(
+        generation=manifest.generation + 1, segments=tuple(names), fingerprint=holder.fingerprint, vectors={}
     )
     holder.commit(newer)
     return newer
@@ -208,7 +210,7 @@ def _embed_and_commit(
 
     def commit(vectors: Mapping[str, VectorSidecar]) -> None:
         nonlocal latest
-        latest = replace(latest, generation=latest.generation + 1, fingerprint=holder.fingerprint, vectors=vectors)
+        latest = latest.replace(generation=latest.generation + 1, fingerprint=holder.fingerprint, vectors=vectors)
         holder.commit(latest)
 
     done = embed_missing(

@@ -28,7 +28,6 @@ from lurcher.indexing.freshness import (
     count_stale,
     settle_signature,
 )
-from lurcher.runtime.light import TYPE_CHECKING, replace, suppress
 from lurcher.runtime.process import exists, is_inside
 from lurcher.sources import FilesSettings, Listing, Root, breadth, circumstances
 from lurcher.storage import IndexFolder, digest_root, index_folder_of, open_snapshot
@@ -38,6 +37,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Progress
 from lurcher.vectors import BUILTIN, NONE, Model, find_table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -89,12 +89,14 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         An index inside the tree is valid only in the very folder that it was made in: a repository may come with an index
         that shows other text than its files have, and the inode of the folder is what it cannot forge.
         """
-        place: int | str = 0
+        place: int | str
         if not is_inside(self.store.place, self.root.place):
             place = digest_root(self.root)
         else:
-            with suppress(OSError):
+            try:
                 place = os.stat(self.store.place).st_ino
+            except OSError:
+                place = 0
         print_ = manifests.make_fingerprint(
             self.settings.index.chunk_chars, self.model.digest, is_allowed(self.settings, "secrets")
         )
@@ -177,8 +179,10 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         if self._checks == _CHECKS_BEFORE_MONITOR and self.monitor is None:
             from lurcher.indexing.inotify import InotifyMonitor
 
-            with suppress(OSError):
+            try:
                 self.monitor = InotifyMonitor(self.root.path)
+            except OSError:
+                self.monitor = None
 
     def close(self) -> None:
         """Free the system's watches."""
@@ -188,8 +192,11 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
 
     def prefetch_check(self) -> None:
         """Start checking the tree for a query that is about to come; errors are left to the query."""
-        with suppress(IndexError_, OSError), self._lock:
-            self._prefetched = self.optimistic_view(needs_vectors=False)
+        with self._lock:
+            try:
+                self._prefetched = self.optimistic_view(needs_vectors=False)
+            except (IndexError_, OSError):
+                self._prefetched = None
 
     def is_unchanged(self) -> bool:
         """Whether the tree and its index are known to be as the last check found them, without checking again."""
@@ -273,7 +280,7 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             return manifest
         if (listing.skipped, listing.examples) == (manifest.skipped, manifest.examples):
             return manifest
-        newer = replace(manifest, skipped=listing.skipped, examples=listing.examples)
+        newer = manifest.replace(skipped=listing.skipped, examples=listing.examples)
         self._generation.replace_manifest(manifest, newer)
         return newer
 
@@ -369,16 +376,17 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         listing = list_files(self.root, listing_settings(self.settings))
         if listing.signature is not None and is_inside(self.store.place, self.root.place):
             own = self.store.place[len(self.root.place) :].lstrip("/")
-            listing = replace(listing, signature=listing.signature.without(own))
+            listing = listing.replace(signature=listing.signature.without(own))
         return listing
 
     def _list_while_loading(self) -> Listing:
         """List the tree in a forked child, where possible, while this process loads the modules for a first build."""
         from lurcher.runtime.parallel import ForkedCall, can_fork
 
-        call = None
-        with suppress(OSError):
+        try:
             call = ForkedCall(self.list_files) if can_fork() else None
+        except OSError:
+            call = None
         from lurcher.indexing.writer import preload_modules
 
         preload_modules(self.model.digest != "")
@@ -393,7 +401,7 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         if changes is None and signature is not None:
             signature = signature.reindexed(self.root.place, about, began)
             if signature is not None:
-                assumed = replace(manifest, signature=replace(signature, settled=True))
+                assumed = manifest.replace(signature=signature.replace(settled=True))
                 changes = check_tree(assumed, self.root.place, about, settings.max_file_bytes)
         if changes is None:
             listing = self.list_files() if manifest.generation else self._list_while_loading()
@@ -411,7 +419,7 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             return manifest
         if not signature.settled and listing.method == STAT_CHECK:
             return manifest  # the old signature allows a quick check the next time too; this one would need a listing
-        newer = replace(manifest, signature=signature)
+        newer = manifest.replace(signature=signature)
         before = self.store.writable, self.store.write_error
         try:
             if self.store.writable:

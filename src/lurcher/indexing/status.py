@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lurcher.errors import BroadRoot, IndexError_
 from lurcher.indexing.freshness import compare_listing
 from lurcher.languages.grammar import describe_grammars
 from lurcher.runtime.kernel import describe_kernel, np
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.disk import find_holder
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
 from lurcher.storage.segment import FILES, GRAMMAR_GAVE_UP, NO_GRAMMAR
@@ -90,7 +89,7 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
         "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},
         # What is left out unread is no part of the index: one that came or went since makes no new generation.
-        "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
+        "skipped": manifest.replace(skipped=listing.skipped).skip_counts(),
         **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
     }
 

@@ -13,7 +13,7 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
+from lurcher.runtime.record import Record
 from lurcher.sources import Root, find_root
 from lurcher.storage import digest_root
 from lurcher.storage.manifest import WAITING
@@ -21,6 +21,7 @@ from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Filter, IndexState
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
@@ -201,6 +202,7 @@ class Workspace:
 
 def _places(path: str | Path) -> list[Path]:
     """Where a path leads from the current folder, as it stands and with links followed; nowhere once that folder is gone."""
+    from contextlib import suppress
     from pathlib import Path
 
     found = []
@@ -224,13 +226,15 @@ def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
 # -- opening: from paths to roots, their settings and their indexes --------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Opened:
-    projects: list[RootIndex]
-    prefixes: dict[int, tuple[str, ...] | None]
-    """Of each project by its number the folders that may answer; None: all of it."""
-    settings: Settings
-    """Those of the first."""
+class Opened(Record):
+    __slots__ = ("projects", "prefixes", "settings")
+
+    def __init__(self, projects: list[RootIndex], prefixes: dict[int, tuple[str, ...] | None], settings: Settings) -> None:
+        self.projects = projects
+        self.prefixes = prefixes
+        """Of each project by its number the folders that may answer; None: all of it."""
+        self.settings = settings
+        """Those of the first."""
 
 
 def open_roots(

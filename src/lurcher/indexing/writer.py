@@ -11,7 +11,6 @@ import itertools
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -389,4 +388,4 @@ def _sort_rows(manifest: Manifest) -> Manifest:
 
 
 def _replace(manifest: Manifest, segments: tuple[str, ...], rows: dict[str, FileRow]) -> Manifest:
-    return replace(manifest, segments=segments, rows=rows)
+    return manifest.replace(segments=segments, rows=rows)

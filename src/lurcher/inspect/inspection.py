@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora import SearchRequest
@@ -11,7 +12,6 @@ from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.validate import as_tuple, filter_files
-from lurcher.runtime.light import replace
 from lurcher.types import Filter
 
 if TYPE_CHECKING:

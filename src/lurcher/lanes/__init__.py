@@ -12,13 +12,15 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError, UsageError
 from lurcher.query import Plan
 from lurcher.runtime import find
+from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, dataclass
 from lurcher.runtime.process import check_cancelled
+from lurcher.runtime.record import Record
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, LaneWhy, Match
 from lurcher.vectors import Model
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeGuard
@@ -26,16 +28,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    snapshot: Snapshot
-    plan: Plan
-    settings: Settings
-    allowed: NDArray[np.bool_]
-    """Which files may answer: live and accepted by the filter."""
-    model: Model
-    languages: tuple[str, ...] = ()
-    """The languages that the query names; empty for any."""
+class Request(Record):
+    __slots__ = ("snapshot", "plan", "settings", "allowed", "model", "languages")
+
+    def __init__(
+        self, snapshot: Snapshot, plan: Plan, settings: Settings, allowed: NDArray[np.bool_], model: Model,
+        languages: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.snapshot, self.plan, self.settings = snapshot, plan, settings
+        self.allowed = allowed
+        """Which files may answer: live and accepted by the filter."""
+        self.model = model
+        self.languages = languages
+        """The languages that the query names; empty for any."""
 
 
 class LaneResult(Protocol):
@@ -148,15 +153,18 @@ def _top_positions(
     return np.sort(np.concatenate((above, equal)))
 
 
-class FileScores(NamedTuple):
+class FileScores(Record):
     """The scores of units, per file."""
 
-    best: NDArray[np.float64]
-    """The highest score of a unit, 0 where none has a score."""
-    units: NDArray[np.int64]
-    """The first unit with that score, or -1."""
-    scored: NDArray[np.int64]
-    """How many units have a score."""
+    __slots__ = ("best", "units", "scored")
+
+    def __init__(self, best: NDArray[np.float64], units: NDArray[np.int64], scored: NDArray[np.int64]) -> None:
+        self.best = best
+        """The highest score of a unit, 0 where none has a score."""
+        self.units = units
+        """The first unit with that score, or -1."""
+        self.scored = scored
+        """How many units have a score."""
 
 
 def best_units_by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:

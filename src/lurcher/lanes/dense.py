@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 
 from lurcher.lanes import Request, count_above_and_equal, order_units
 from lurcher.query import Plan, extract_terms
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.tables import Direction, expand_runs, to_direction
 from lurcher.types import LaneWhy
 from lurcher.vectors import Model, find_mismatch
 from lurcher.vectors import query_direction as direction
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

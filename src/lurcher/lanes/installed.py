@@ -5,11 +5,12 @@ Such a lane gives every unit a score on a scale of its own; rankings use each sc
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lurcher.errors import ConfigError, CorruptIndex
 from lurcher.lanes import Request, describe_failure, lane_named
 from lurcher.query import LANES
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.types import Degraded, LaneWhy
 
 if TYPE_CHECKING:

@@ -9,18 +9,21 @@ its counts are divided by its own norm, and what is added up then needs no other
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import log
 
 from lurcher.config.schema import LexicalSettings
 from lurcher.lanes import FileScores, Request, best_units_by_file, count_above_and_equal, rank_of_unit
 from lurcher.query import REPORT, Group
+from lurcher.runtime.deferred import TypeVar
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, TypeVar, cached_property, dataclass
+from lurcher.runtime.record import Record
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.tables import PostingSum
 from lurcher.types import LaneWhy
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
@@ -43,15 +46,16 @@ REPORT_TERMS = 60
 """Terms of a long report that are kept, by weight times rarity: keeping 20 was worse on the development issues."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordScores:
+class WordScores(Record):
     """What one word of a query, with its forms, adds to the scores of those that have it."""
 
-    word: str
-    owners: NDArray[np.int64]
-    """Ascending."""
-    amounts: NDArray[np.float64]
-    rarity: float = 0.0
+    __slots__ = ("word", "owners", "amounts", "rarity")
+
+    def __init__(self, word: str, owners: NDArray[np.int64], amounts: NDArray[np.float64], rarity: float = 0.0) -> None:
+        self.word = word
+        self.owners = owners
+        """Ascending."""
+        self.amounts, self.rarity = amounts, rarity
 
     def of(self, owner: int) -> float:
         position = int(self.owners.searchsorted(owner))
@@ -65,13 +69,15 @@ def terms_of(shares: Iterable[WordScores], owner: int) -> dict[str, float]:
     return {word: -amount for amount, word in sorted(found)}
 
 
-@dataclass(frozen=True)
 class LexicalScores:
-    snapshot: Snapshot
-    scores: NDArray[np.float64]
-    """One per unit, zero where nothing matched."""
-    shares: tuple[WordScores, ...]
-    idf: dict[str, float]
+    def __init__(
+        self, snapshot: Snapshot, scores: NDArray[np.float64], shares: tuple[WordScores, ...], idf: dict[str, float],
+    ) -> None:  # fmt: skip
+        self.snapshot = snapshot
+        self.scores = scores
+        """One per unit, zero where nothing matched."""
+        self.shares, self.idf = shares, idf
+        self._standings: dict[int, tuple[int, int]] = {}
 
     @cached_property
     def files(self) -> FileScores:
@@ -80,10 +86,6 @@ class LexicalScores:
 
     def terms_of(self, unit: int) -> dict[str, float]:
         return terms_of(self.shares, unit)
-
-    @cached_property
-    def _standings(self) -> dict[int, tuple[int, int]]:
-        return {}
 
     def prefetch(self, units: Sequence[int]) -> None:
         """Compute the ranks of several units in one pass."""

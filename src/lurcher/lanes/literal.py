@@ -6,18 +6,21 @@ kinds for which the file is flagged (`UNSEEN`). So files without such terms need
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import namedtuple
 from itertools import islice
 
 from lurcher.lanes import Request
 from lurcher.query.text_pattern import TextPattern
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
 from lurcher.runtime.process import check_cancelled
+from lurcher.runtime.record import Record
 from lurcher.storage.segment import HAS_UNINDEXED_WORDS, Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound, words
 from lurcher.types import LaneWhy, Match
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -45,19 +48,23 @@ _MAX_LINES = 12
 """Lines that a hit shows at most."""
 
 
-@dataclass(slots=True)
 class LiteralMatches:
-    snapshot: Snapshot
-    pattern: TextPattern
-    units: NDArray[np.int64]
-    """Units in which a match begins, ascending."""
-    counts: NDArray[np.int64]
-    """How many begin in each, at most `MAX_COUNTED`."""
-    first: NDArray[np.int64]
-    """The byte of the file at which each unit's first match begins."""
-    partial: bool = False
-    """Whether the search stopped early: there are more matches than these."""
-    _read: tuple[int, bytes] = field(default=(-1, b""))
+    __slots__ = ("snapshot", "pattern", "units", "counts", "first", "partial", "_read")
+
+    def __init__(
+        self, snapshot: Snapshot, pattern: TextPattern, units: NDArray[np.int64], counts: NDArray[np.int64],
+        first: NDArray[np.int64], partial: bool = False, _read: tuple[int, bytes] = (-1, b""),
+    ) -> None:  # fmt: skip
+        self.snapshot, self.pattern = snapshot, pattern
+        self.units = units
+        """Units in which a match begins, ascending."""
+        self.counts = counts
+        """How many begin in each, at most `MAX_COUNTED`."""
+        self.first = first
+        """The byte of the file at which each unit's first match begins."""
+        self.partial = partial
+        """Whether the search stopped early: there are more matches than these."""
+        self._read = _read
 
     def _place(self, unit: int) -> int:
         place = int(np.searchsorted(self.units, unit))
@@ -253,7 +260,7 @@ def _has_all_pieces(holders: NDArray[np.int64], total: int, pieces: Sequence[NDA
     return found
 
 
-class TextSpans(NamedTuple):
+class TextSpans(namedtuple("TextSpans", "text size start unit units file")):
     """Parts of a segment's files that may contain a match: whole files, or runs of their units."""
 
     text: NDArray[np.int64]
@@ -346,7 +353,7 @@ def find_terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | Non
     return numbers
 
 
-class MatchedUnits(NamedTuple):
+class MatchedUnits(namedtuple("MatchedUnits", "units counts first")):
     """Units with a match, the number of matches in each (at most `MAX_COUNTED`), and where the first begins in its file."""
 
     units: NDArray[np.int64]
@@ -399,15 +406,18 @@ def _search_batch(segment: Segment, pattern: TextPattern, spans: TextSpans) -> M
     return MatchedUnits(numbers[distinct], many, starts[at] - shift[owner[distinct]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
+class _Texts(Record):
     """The texts of some spans: separate, or one text where the spans are neighbours."""
 
-    sizes: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    """Where each begins in the joined text."""
-    separate: list[bytes]
-    joined: bytes | None = None
+    __slots__ = ("sizes", "begin", "separate", "joined")
+
+    def __init__(
+        self, sizes: NDArray[np.int64], begin: NDArray[np.int64], separate: list[bytes], joined: bytes | None = None,
+    ) -> None:  # fmt: skip
+        self.sizes = sizes
+        self.begin = begin
+        """Where each begins in the joined text."""
+        self.separate, self.joined = separate, joined
 
 
 def _read_texts(segment: Segment, spans: TextSpans, plain: bool) -> _Texts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import Template
 from lurcher.lanes import Request
@@ -27,7 +27,6 @@ from lurcher.query.syntax_pattern import (
     prepare_for_grammar,
 )
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.runtime.process import check_cancelled
 from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
 from lurcher.storage.snapshot import Snapshot

@@ -5,13 +5,14 @@ from __future__ import annotations
 from lurcher.lanes import Request, order_by_path
 from lurcher.query import split_qualified_name
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, dataclass
+from lurcher.runtime.record import Record
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Set
 
@@ -27,27 +28,31 @@ _KIND_STRENGTHS = dict.fromkeys(TYPE_KINDS, 1.0) | dict.fromkeys(FUNCTION_KINDS,
 """Strength of a definition by its kind; members are less likely to be queried without their type."""
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolMatch:
+class SymbolMatch(Record):
     """A definition of a queried name."""
 
-    name: str
-    """The name as the query wrote it."""
-    number: int
-    file: int
-    unit: int
-    definition: Definition
-    strength: float
-    """How likely the query means this definition, by kind, nesting, spelling and container, in (0, 1]."""
-    fits: bool
-    """Whether its container is the one in the queried name, if that has one."""
-    exact: bool = True
-    """Whether it is spelled as in the query."""
+    __slots__ = ("name", "number", "file", "unit", "definition", "strength", "fits", "exact")
+
+    def __init__(
+        self, name: str, number: int, file: int, unit: int, definition: Definition, strength: float, fits: bool,
+        exact: bool = True,
+    ) -> None:  # fmt: skip
+        self.name = name
+        """The name as the query wrote it."""
+        self.number, self.file, self.unit, self.definition = number, file, unit, definition
+        self.strength = strength
+        """How likely the query means this definition, by kind, nesting, spelling and container, in (0, 1]."""
+        self.fits = fits
+        """Whether its container is the one in the queried name, if that has one."""
+        self.exact = exact
+        """Whether it is spelled as in the query."""
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolMatches:
-    matches: tuple[SymbolMatch, ...]
+class SymbolMatches(Record):
+    __slots__ = ("matches",)
+
+    def __init__(self, matches: tuple[SymbolMatch, ...]) -> None:
+        self.matches = matches
 
     def why(self, unit: int) -> LaneWhy | None:
         here = max((match.strength for match in self.matches if match.unit == unit), default=None)

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, cache
+from lurcher.runtime.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -31,13 +33,16 @@ NONE = ""
 UNKNOWN = "0"
 
 
-class Used(NamedTuple):
+class Used(Record):
     """A grammar as it was when files were read."""
 
-    module: str
-    version: str
-    size: int
-    mtime_ns: int
+    __slots__ = ("module", "version", "size", "mtime_ns")
+
+    def __init__(self, module: str, version: str, size: int, mtime_ns: int) -> None:
+        self.module, self.version, self.size, self.mtime_ns = module, version, size, mtime_ns
+
+    def to_list(self) -> list[str | int]:
+        return [self.module, self.version, self.size, self.mtime_ns]
 
 
 @cache

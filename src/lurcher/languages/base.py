@@ -16,10 +16,10 @@ The functions at the end read syntax trees for language files: names out of node
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
 
 from lurcher.languages.parsed_file import Import as Import  # for language files
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
 
 if TYPE_CHECKING:
     from typing import TypeAlias

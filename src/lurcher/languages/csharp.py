@@ -10,6 +10,7 @@ Resolution: `using A.B` means every file that declares something in the namespac
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import (
@@ -28,7 +29,6 @@ from lurcher.languages.base import (
     not_private,
 )
 from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
-from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,9 +6,12 @@ where the first bytes have to decide between two languages with one extension.
 
 from __future__ import annotations
 
-from lurcher.languages.table import ROWS
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, cache
+from functools import cache
 
+from lurcher.languages.table import ROWS
+from lurcher.runtime.record import Record
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lurcher.languages.base import Language
 
@@ -18,27 +21,27 @@ HEAD = 16_384
 taken for C is misread from beginning to end."""
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """What `table.py` says of a language; the fields are those of `base.Language`."""
 
-    name: str
-    file: str
-    """The module of `lurcher.languages` that describes it."""
-    extensions: tuple[str, ...]
-    filenames: tuple[str, ...]
-    prefixes: tuple[str, ...]
-    aliases: tuple[str, ...]
-    also: tuple[str, ...]
-    interpreters: tuple[str, ...]
-    grammar: tuple[str, str] | None
-    optional: bool
-    ecosystem: str
-    sigil: str
-    ast_grep: str
-    markup: bool
-    script: bool
-    decides: bool
-    """Whether the language file has a function that looks at the first bytes."""
+    __slots__ = (
+        "name", "file", "extensions", "filenames", "prefixes", "aliases", "also", "interpreters", "grammar", "optional",
+        "ecosystem", "sigil", "ast_grep", "markup", "script", "decides",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, file: str, extensions: tuple[str, ...], filenames: tuple[str, ...], prefixes: tuple[str, ...],
+        aliases: tuple[str, ...], also: tuple[str, ...], interpreters: tuple[str, ...], grammar: tuple[str, str] | None,
+        optional: bool, ecosystem: str, sigil: str, ast_grep: str, markup: bool, script: bool, decides: bool,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.file = file
+        """The module of `lurcher.languages` that describes it."""
+        self.extensions, self.filenames, self.prefixes, self.aliases, self.also = extensions, filenames, prefixes, aliases, also
+        self.interpreters, self.grammar, self.optional, self.ecosystem = interpreters, grammar, optional, ecosystem
+        self.sigil, self.ast_grep, self.markup, self.script = sigil, ast_grep, markup, script
+        self.decides = decides
+        """Whether the language file has a function that looks at the first bytes."""
 
 
 LANGUAGES: dict[str, Entry] = {row[0]: Entry(*row) for row in ROWS}

@@ -13,6 +13,7 @@ used then.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,6 @@ from lurcher.languages.definitions import KernelRules, kernel_rules
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.imports import Windows, find_imports, joint_query, query_of
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,12 +7,12 @@ hundreds of files that hundreds import is hundreds of entries, not their product
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from lurcher.languages.base import PACKAGE, Resolver
 from lurcher.languages.detect import ecosystem_of, load_language
 from lurcher.languages.resolution import File, Read, Target, Tree
-from lurcher.runtime.light import NamedTuple, cached_property
 
 _Group = tuple[tuple[int, float], ...]
 """Files by number, each with its confidence."""

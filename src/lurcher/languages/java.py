@@ -10,6 +10,7 @@ none does; a wildcard to all files of the package, which share the confidence. T
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import (
@@ -26,7 +27,6 @@ from lurcher.languages.base import (
     not_private,
 )
 from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
-from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,6 +9,7 @@ Resolution: classes by the PSR-4 and PSR-0 maps of `composer.json`, else by what
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import (
@@ -26,7 +27,6 @@ from lurcher.languages.base import (
     not_private,
 )
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest, strings
-from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.languages.parsed_file import Import
-from lurcher.runtime.light import NamedTuple, cached_property
 
 if TYPE_CHECKING:
     import configparser

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import (
@@ -33,7 +34,6 @@ from lurcher.languages.base import (
     not_private,
 )
 from lurcher.languages.java import JvmResolver
-from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern
+from lurcher.runtime.deferred import Protocol, pattern
+from lurcher.runtime.record import Record
 from lurcher.terms import split, words
 from lurcher.terms.vocabulary import STOP_WORDS, abbreviations, stem
 from lurcher.types import Query
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
@@ -186,14 +188,15 @@ class TermLookup(Protocol):
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = ...) -> list[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record):
     """One word of the query and the forms under which it may be found."""
 
-    word: str
-    weight: float
-    forms: tuple[str, ...]
-    """Other terms that count as this word, less than the word itself; sorted."""
+    __slots__ = ("word", "weight", "forms")
+
+    def __init__(self, word: str, weight: float, forms: tuple[str, ...]) -> None:
+        self.word, self.weight = word, weight
+        self.forms = forms
+        """Other terms that count as this word, less than the word itself; sorted."""
 
 
 def extract_terms(text: str) -> dict[str, float]:
@@ -266,22 +269,26 @@ _PHRASE = pattern(r"[\w.'-]+(?: [\w.'-]+){1,3}")
 _AS_LETTERS = str.maketrans("_.'-", "aaaa")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    text: str
-    mode: str
-    """hybrid, lexical, dense, symbol, literal, structural or related; `auto` is resolved."""
-    intent: str
-    groups: tuple[Group, ...]
-    names: tuple[str, ...]
-    """Qualified or plain names in the query, as written."""
-    report: Report | None = None
-    change: bool = False
-    """The query asks for a change (a bug report, a request) rather than for understanding."""
-    pattern: TextPattern | None = None
-    """The pattern of a literal query; for a query of a few words, the phrase as a fixed string."""
-    like: int | None = None
-    """In related mode: the unit to which others are compared."""
+class Plan(Record):
+    __slots__ = ("text", "mode", "intent", "groups", "names", "report", "change", "pattern", "like")
+
+    def __init__(
+        self, text: str, mode: str, intent: str, groups: tuple[Group, ...], names: tuple[str, ...],
+        report: Report | None = None, change: bool = False, pattern: TextPattern | None = None, like: int | None = None,
+    ) -> None:  # fmt: skip
+        self.text = text
+        self.mode = mode
+        """hybrid, lexical, dense, symbol, literal, structural or related; `auto` is resolved."""
+        self.intent, self.groups = intent, groups
+        self.names = names
+        """Qualified or plain names in the query, as written."""
+        self.report = report
+        self.change = change
+        """The query asks for a change (a bug report, a request) rather than for understanding."""
+        self.pattern = pattern
+        """The pattern of a literal query; for a query of a few words, the phrase as a fixed string."""
+        self.like = like
+        """In related mode: the unit to which others are compared."""
 
     @property
     def lanes(self) -> tuple[str, ...]:
@@ -394,18 +401,21 @@ _DOTTED = pattern(r"(?<![\w./])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _CONSOLE = ("    ", "\t", ">>>", "...", "In [", "$ ")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    title: str
-    terms: dict[str, float]
-    names: tuple[str, ...]
-    dotted: tuple[str, ...]
-    """Dotted names, which may be a module or a symbol of the repository."""
-    urls: tuple[str, ...]
-    frames: tuple[str, ...]
-    """The path of each stack frame in order; the last is the deepest."""
-    paths: tuple[str, ...]
-    """Paths mentioned outside of traces."""
+class Report(Record):
+    __slots__ = ("title", "terms", "names", "dotted", "urls", "frames", "paths")
+
+    def __init__(
+        self, title: str, terms: dict[str, float], names: tuple[str, ...], dotted: tuple[str, ...], urls: tuple[str, ...],
+        frames: tuple[str, ...], paths: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        self.title, self.terms, self.names = title, terms, names
+        self.dotted = dotted
+        """Dotted names, which may be a module or a symbol of the repository."""
+        self.urls = urls
+        self.frames = frames
+        """The path of each stack frame in order; the last is the deepest."""
+        self.paths = paths
+        """Paths mentioned outside of traces."""
 
 
 def read_report(text: str) -> Report:

@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cached_property
+
 from lurcher.errors import MissingExtra, QueryError, Template
-from lurcher.runtime.light import TYPE_CHECKING, bisect_right, cached_property, dataclass, pattern
+from lurcher.runtime.deferred import pattern
+from lurcher.runtime.record import Record
 from lurcher.types import CASES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
@@ -29,18 +34,18 @@ _REPEATS = pattern(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True)
 class TextPattern:
     """A fixed string or regular expression, with its options; the expression is compiled on first use."""
 
-    text: str
-    fixed: bool
-    """Whether the text is a fixed string and not a regular expression."""
-    case: str
-    word: bool
-    """Whether a match must begin and end at word boundaries."""
-    multiline: bool
-    """Whether a match may span several lines."""
+    def __init__(self, text: str, fixed: bool, case: str, word: bool, multiline: bool) -> None:
+        self.text = text
+        self.fixed = fixed
+        """Whether the text is a fixed string and not a regular expression."""
+        self.case = case
+        self.word = word
+        """Whether a match must begin and end at word boundaries."""
+        self.multiline = multiline
+        """Whether a match may span several lines."""
 
     @property
     def ignores_case(self) -> bool:
@@ -214,14 +219,16 @@ def _get_reason(error: Exception) -> str:
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
-    runs: tuple[str, ...]
-    """Strings that every match contains."""
-    literal: bool
-    """Whether any character is a literal."""
-    upper: bool
-    """Whether one of those is a capital."""
+class Syntax(Record):
+    __slots__ = ("runs", "literal", "upper")
+
+    def __init__(self, runs: tuple[str, ...], literal: bool, upper: bool) -> None:
+        self.runs = runs
+        """Strings that every match contains."""
+        self.literal = literal
+        """Whether any character is a literal."""
+        self.upper = upper
+        """Whether one of those is a capital."""
 
 
 def parse_syntax(text: str, fixed: bool) -> Syntax:

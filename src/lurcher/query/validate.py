@@ -6,12 +6,14 @@ An error says which values are allowed, in the words that all surfaces use. A fi
 from __future__ import annotations
 
 from lurcher.errors import FilterError, QueryError, Template, UsageError
+from lurcher.runtime.deferred import Protocol, pattern
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, pattern
 from lurcher.runtime.process import without_controls
+from lurcher.runtime.record import Record
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import CASES, CONTEXTS, MODES, Degraded, Filter, Query
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -150,10 +152,11 @@ _KNOWN_TO = {
 _PARAMETERS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    sources: tuple[str, ...]
-    notes: tuple[Degraded, ...] = ()
+class Chosen(Record):
+    __slots__ = ("sources", "notes")
+
+    def __init__(self, sources: tuple[str, ...], notes: tuple[Degraded, ...] = ()) -> None:
+        self.sources, self.notes = sources, notes
 
 
 def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:

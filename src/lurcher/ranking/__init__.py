@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from lurcher.config import Settings
 from lurcher.errors import UsageError
 from lurcher.lanes import LaneResult, lexical
@@ -13,11 +15,12 @@ from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
 from lurcher.query import Plan
 from lurcher.runtime import find
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, lru_cache
+from lurcher.runtime.record import Record
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
 from lurcher.types import LaneWhy, Why
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -33,31 +36,39 @@ _PLACES = {
 """Rankings that serve one mode: module and function. Others are the function `rank` of a module of their own."""
 
 
-@dataclass(slots=True)
 class Context:
-    snapshot: Snapshot
-    plan: Plan
-    settings: Settings
-    lanes: Mapping[str, LaneResult]
-    """Lane name → its result; a lane that failed or was not run is absent."""
-    allowed: NDArray[np.bool_]
-    """Which files may answer: live and accepted by the filter."""
-    limit: int
-    """The number of hits on a page."""
-    own_words: frozenset[str]
-    """Words of the repository's own name, which do not distinguish its files."""
-    role_factors: dict[int, float] = field(default_factory=dict)
-    """Role of a file → factor on its score, for this query."""
-    nearest: NDArray[np.int64] | None = None
-    """The unit with the largest cosine of each file whose units were compared."""
-    cosines: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
-    """The units that were compared with the question, and their cosines."""
-    notes: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(evidence, file) → what the evidence found there, for `why`."""
-    alpha: float | None = None
-    """Weight of cosines in linear fusion; None: the setting."""
-    mmr: float | None = None
-    """Lambda of maximal marginal relevance; None: no diversification."""
+    __slots__ = (
+        "snapshot", "plan", "settings", "lanes", "allowed", "limit", "own_words", "role_factors", "nearest", "cosines",
+        "notes", "alpha", "mmr",
+    )  # fmt: skip
+
+    def __init__(
+        self, snapshot: Snapshot, plan: Plan, settings: Settings, lanes: Mapping[str, LaneResult], allowed: NDArray[np.bool_],
+        limit: int, own_words: frozenset[str], role_factors: dict[int, float] | None = None,
+        nearest: NDArray[np.int64] | None = None, cosines: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None,
+        notes: dict[tuple[str, int], str] | None = None, alpha: float | None = None, mmr: float | None = None,
+    ) -> None:  # fmt: skip
+        self.snapshot, self.plan, self.settings = snapshot, plan, settings
+        self.lanes = lanes
+        """Lane name → its result; a lane that failed or was not run is absent."""
+        self.allowed = allowed
+        """Which files may answer: live and accepted by the filter."""
+        self.limit = limit
+        """The number of hits on a page."""
+        self.own_words = own_words
+        """Words of the repository's own name, which do not distinguish its files."""
+        self.role_factors: dict[int, float] = {} if role_factors is None else role_factors
+        """Role of a file → factor on its score, for this query."""
+        self.nearest = nearest
+        """The unit with the largest cosine of each file whose units were compared."""
+        self.cosines = cosines
+        """The units that were compared with the question, and their cosines."""
+        self.notes: dict[tuple[str, int], str] = {} if notes is None else notes
+        """(evidence, file) → what the evidence found there, for `why`."""
+        self.alpha = alpha
+        """Weight of cosines in linear fusion; None: the setting."""
+        self.mmr = mmr
+        """Lambda of maximal marginal relevance; None: no diversification."""
 
     @property
     def lexical(self) -> LexicalScores:
@@ -72,12 +83,13 @@ class Context:
         return found.matches if isinstance(found, SymbolMatches) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class UnorderedTail:
+class UnorderedTail(Record):
     """Units that come after all others: counted now, sorted when a page reaches them."""
 
-    count: int
-    order: Callable[[], tuple[NDArray[np.int64], NDArray[np.float64]]]
+    __slots__ = ("count", "order")
+
+    def __init__(self, count: int, order: Callable[[], tuple[NDArray[np.int64], NDArray[np.float64]]]) -> None:
+        self.count, self.order = count, order
 
 
 class Ranking:

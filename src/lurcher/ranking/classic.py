@@ -6,6 +6,9 @@ function `apply_<stage>(context, scores, log)`: it changes unit → score in pla
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.literal import LiteralMatches
@@ -14,7 +17,6 @@ from lurcher.ranking import Context, Ranking, collect_lane_whys, weigh_installed
 from lurcher.ranking.evidence import explain_noise, noise_factors
 from lurcher.ranking.linear import fuse_ranks
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound, folders_of, name_of, name_parts
 from lurcher.types import StageWhy, Why

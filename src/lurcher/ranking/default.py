@@ -8,6 +8,8 @@ question.
 
 from __future__ import annotations
 
+from functools import partial
+
 from lurcher.config import Settings
 from lurcher.lanes import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.query import LANGUAGE, REPORT, SYMBOL, Plan
@@ -25,10 +27,10 @@ from lurcher.ranking.evidence import (
     score_types,
 )  # fmt: skip
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

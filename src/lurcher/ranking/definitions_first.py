@@ -9,10 +9,10 @@ from __future__ import annotations
 from lurcher.query import SYMBOL, is_plain_word
 from lurcher.ranking import Context, Ranking, UnorderedTail
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.types import StageWhy, Why
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 

@@ -9,6 +9,7 @@ them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
 from lurcher.lanes import FileScores, top_files
@@ -16,7 +17,6 @@ from lurcher.lanes.dense import DenseCosines
 from lurcher.query import Group, split_qualified_name
 from lurcher.ranking import Context
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, lru_cache
 from lurcher.sources import roles
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.tables import SUM_BUFFER, PostingSum
@@ -24,6 +24,7 @@ from lurcher.terms import compound, words
 from lurcher.terms.vocabulary import STOP_WORDS
 from lurcher.types import StageWhy
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 

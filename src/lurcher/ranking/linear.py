@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.lanes import order_units
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.types import Why
 
 if TYPE_CHECKING:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
+from typing import TYPE_CHECKING
 
 from lurcher.lanes import order_units
 from lurcher.lanes.literal import MAX_COUNTED, LiteralMatches
@@ -11,14 +13,13 @@ from lurcher.query.text_pattern import TextPattern
 from lurcher.ranking import Context, Ranking, collect_lane_whys
 from lurcher.ranking.evidence import explain_noise, noise_factors
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_WORD = pattern(r"\w+")
+_WORD = re.compile(r"\w+")
 WHOLE, PART, _TEXT_USE = 1.0, 0.8, 0.5
 _MIN_DEFINITION_FACTOR = 0.85
 """The least factor that noise leaves to a definition of the very name, in whatever file."""

@@ -15,21 +15,24 @@ from math import exp, fsum, log
 
 from lurcher.query import REPORT, SYMBOL
 from lurcher.ranking import Context
-from lurcher.runtime.light import NamedTuple
+from lurcher.runtime.record import Record
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 
 
-class Weights(NamedTuple):
-    bm25: float
-    """β"""
-    cosine: float
-    """γ"""
-    enclosing: float
-    """ε"""
-    best: float
-    """b: how much a unit is compared with the best of all files; the rest, with the best of its own."""
-    further: float
-    """δ: factor for each further unit of a file."""
+class Weights(Record):
+    __slots__ = ("bm25", "cosine", "enclosing", "best", "further")
+
+    def __init__(self, bm25: float, cosine: float, enclosing: float, best: float, further: float) -> None:
+        self.bm25 = bm25
+        """β"""
+        self.cosine = cosine
+        """γ"""
+        self.enclosing = enclosing
+        """ε"""
+        self.best = best
+        """b: how much a unit is compared with the best of all files; the rest, with the best of its own."""
+        self.further = further
+        """δ: factor for each further unit of a file."""
 
 
 QUESTION = Weights(bm25=0.5, cosine=3.0, enclosing=3.5, best=0.15, further=0.85)

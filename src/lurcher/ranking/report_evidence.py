@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from lurcher.lanes import order_by_path
 from lurcher.lanes.symbol import find_definitions
 from lurcher.ranking import Context
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.terms import compound, name_of
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def score_trace(context: Context) -> NDArray[np.float64]:
     return found
 
 
-_BLOB = pattern(r"/(?:blob|blame|tree|raw|edit|src)/(?:branch/)?[^/]+/([^?#]+)")
+_BLOB = re.compile(r"/(?:blob|blame|tree|raw|edit|src)/(?:branch/)?[^/]+/([^?#]+)")
 
 
 def score_urls(context: Context) -> NDArray[np.float64]:

@@ -14,10 +14,12 @@ factor of each score, such as that of commits by what became of them (`outcome_f
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
 from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, Template, UsageError
 from lurcher.runtime import find
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, replace
 from lurcher.runtime.process import Cache
 from lurcher.types import HOTFIXED, REVERTED, Degraded, Hit, StageWhy
 

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from lurcher.runtime.light import TYPE_CHECKING, cache
+from functools import cache
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from hashlib import blake2b

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 
 from lurcher.errors import ConfigError
-from lurcher.runtime.light import TYPE_CHECKING, cache
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType

@@ -20,8 +20,9 @@ from _thread import RLock, _local, allocate_lock
 from time import monotonic
 
 from lurcher.errors import DeadlineExceeded
-from lurcher.runtime.light import TYPE_CHECKING, Protocol
+from lurcher.runtime.deferred import Protocol
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
     from threading import Event

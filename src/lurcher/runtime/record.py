@@ -9,7 +9,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, TypeVar
 
     R = TypeVar("R", bound="Record")
@@ -19,27 +18,34 @@ class Record:
     """Compared, hashed, shown, copied and pickled by what its slots hold."""
 
     __slots__: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
+    """Those of the slots that are neither compared nor hashed."""
 
-    def __values(self) -> Iterator[Any]:
-        return map(self.__getattribute__, self.__slots__)
+    def __values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        compared = (name for name in self.__slots__ if name not in self.uncompared)
+        return all(getattr(self, name) == getattr(other, name) for name in compared)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__values()))
+        return hash(tuple([getattr(self, name) for name in self.__slots__ if name not in self.uncompared]))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__values().items())
         return f"{type(self).__qualname__}({shown})"
 
-    def __reduce__(self) -> tuple[type[Record], tuple[Any, ...]]:
-        return type(self), tuple(self.__values())
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (type(self), self.__values())
 
     def replace(self: R, **changes: Any) -> R:
         """A copy with some fields changed."""
-        return type(self)(**{**dict(zip(self.__slots__, self.__values(), strict=True)), **changes})
+        return type(self)(**{**self.__values(), **changes})
 
     __replace__ = replace
+
+
+def _make(kind: type[R], values: dict[str, Any]) -> R:
+    return kind(**values)

@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import stat
 from _collections_abc import Mapping
+from collections import namedtuple
+from struct import Struct
 
 from lurcher.errors import PathError
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, dataclass, field, replace
+from lurcher.runtime.record import Record
 from lurcher.sources import git
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -207,8 +210,7 @@ MOST_EXAMPLES = 3
 INTERNAL_FOLDERS = frozenset({".git", ".lurcher"})
 
 
-@dataclass(frozen=True, slots=True)
-class FilesSettings:
+class FilesSettings(Record):
     """Which files of a tree are candidates.
 
     `skip_folders` are skipped wherever they are: they hold no sources, even when they are tracked.
@@ -226,15 +228,18 @@ class FilesSettings:
     With `submodules`, the repositories inside a work tree are part of it, each with its own ignore rules.
     """
 
-    max_file_bytes: int = 1_000_000
-    follow_symlinks: bool = False
-    submodules: bool = True
-    skip_folders: tuple[str, ...] = GENERATED_FOLDERS
-    skip_untracked_folders: tuple[str, ...] = AMBIGUOUS_FOLDERS
-    secrets: bool = False
+    __slots__ = ("max_file_bytes", "follow_symlinks", "submodules", "skip_folders", "skip_untracked_folders", "secrets")
+
+    def __init__(
+        self, max_file_bytes: int = 1_000_000, follow_symlinks: bool = False, submodules: bool = True,
+        skip_folders: tuple[str, ...] = GENERATED_FOLDERS, skip_untracked_folders: tuple[str, ...] = AMBIGUOUS_FOLDERS,
+        secrets: bool = False,
+    ) -> None:  # fmt: skip
+        self.max_file_bytes, self.follow_symlinks, self.submodules = max_file_bytes, follow_symlinks, submodules
+        self.skip_folders, self.skip_untracked_folders, self.secrets = skip_folders, skip_untracked_folders, secrets
 
 
-class Entry(NamedTuple):
+class Entry(namedtuple("Entry", "path size mtime_ns ctime_ns inode")):
     path: str
     """Relative to the root, with forward slashes."""
     size: int
@@ -243,22 +248,28 @@ class Entry(NamedTuple):
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    entries: list[Entry]
-    """Sorted by path."""
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Files left out, per reason, sorted by reason; a folder that the walk did not enter counts as one."""
-    method: str = "git"
-    """How the files were found: git, walk, or a glance at those that were known."""
-    started_ns: int = 0
-    """The time before the first `stat`; later changes may have been missed."""
-    signature: TreeSignature | None = None
-    """A signature of everything the listing depends on; None if there is none."""
-    nested: tuple[str, ...] = ()
-    """The repositories inside the tree whose files are in the listing."""
-    examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each reason in `skipped` a few of the paths."""
+class Listing(Record):
+    __slots__ = ("entries", "skipped", "method", "started_ns", "signature", "nested", "examples")
+
+    def __init__(
+        self, entries: list[Entry], skipped: dict[str, int] | None = None, method: str = "git", started_ns: int = 0,
+        signature: TreeSignature | None = None, nested: tuple[str, ...] = (),
+        examples: dict[str, tuple[str, ...]] | None = None,
+    ) -> None:  # fmt: skip
+        self.entries = entries
+        """Sorted by path."""
+        self.skipped: dict[str, int] = {} if skipped is None else skipped
+        """Files left out, per reason, sorted by reason; a folder that the walk did not enter counts as one."""
+        self.method = method
+        """How the files were found: git, walk, or a glance at those that were known."""
+        self.started_ns = started_ns
+        """The time before the first `stat`; later changes may have been missed."""
+        self.signature = signature
+        """A signature of everything the listing depends on; None if there is none."""
+        self.nested = nested
+        """The repositories inside the tree whose files are in the listing."""
+        self.examples: dict[str, tuple[str, ...]] = {} if examples is None else examples
+        """For each reason in `skipped` a few of the paths."""
 
 
 _BINARY = (
@@ -397,24 +408,29 @@ class Marks(Mapping[str, Mark]):
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSignature:
-    circumstances: str
-    """A digest of the settings, the environment and the user."""
-    folders: Mapping[str, Mark]
-    """The folders that count, relative to the root; each is a real folder and not a link."""
-    files: Mapping[str, Mark] = field(default_factory=dict)
-    """Ignore files, and files that were left out for what they are now, relative to the root; links are not followed."""
-    git: Mapping[str, Mark] = field(default_factory=dict)
-    """What git reads, relative to the root or absolute, there or not; links are followed, as git does."""
-    started_ns: int = 0
-    """Since when all of this is known to be as it is."""
-    settled: bool = False
-    """Whether each change shows: time stamps that were too young for that when the files were listed are not believed."""
-    index: str = ""
-    """Which of what git reads is the index of the outermost repository."""
-    tracked: str = ""
-    """A digest of the names in it, and of what kind each is: git writes it anew for much else."""
+class TreeSignature(Record):
+    __slots__ = ("circumstances", "folders", "files", "git", "started_ns", "settled", "index", "tracked")
+
+    def __init__(
+        self, circumstances: str, folders: Mapping[str, Mark], files: Mapping[str, Mark] | None = None,
+        git: Mapping[str, Mark] | None = None, started_ns: int = 0, settled: bool = False, index: str = "", tracked: str = "",
+    ) -> None:  # fmt: skip
+        self.circumstances = circumstances
+        """A digest of the settings, the environment and the user."""
+        self.folders = folders
+        """The folders that count, relative to the root; each is a real folder and not a link."""
+        self.files: Mapping[str, Mark] = {} if files is None else files
+        """Ignore files, and files that were left out for what they are now, relative to the root; links are not followed."""
+        self.git: Mapping[str, Mark] = {} if git is None else git
+        """What git reads, relative to the root or absolute, there or not; links are followed, as git does."""
+        self.started_ns = started_ns
+        """Since when all of this is known to be as it is."""
+        self.settled = settled
+        """Whether each change shows: time stamps that were too young for that when the files were listed are not believed."""
+        self.index = index
+        """Which of what git reads is the index of the outermost repository."""
+        self.tracked = tracked
+        """A digest of the names in it, and of what kind each is: git writes it anew for much else."""
 
     def holds(self, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
         """Whether everything is as it was; `opened` is a descriptor of the root. Somebody else may look at the `folders`."""
@@ -476,4 +492,4 @@ class TreeSignature:
         def kept(part: Mapping[str, Mark]) -> dict[str, Mark]:
             return {path: seen for path, seen in part.items() if path != folder and not path.startswith(below)}
 
-        return replace(self, folders=kept(self.folders), files=kept(self.files))
+        return self.replace(folders=kept(self.folders), files=kept(self.files))

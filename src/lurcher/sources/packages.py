@@ -19,7 +19,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -114,7 +114,7 @@ def list_library(library: Library, settings: FilesSettings) -> Listing:
     """The files of a library that may be searched. What its metadata names outside of it, and links, are left out."""
     started = time.time_ns()
     # A package has nothing but what was meant to be shipped: `build` and `dist` are source here.
-    sieve = Sieve(str(library.root), replace(settings, follow_symlinks=False, skip_untracked_folders=()), {})
+    sieve = Sieve(str(library.root), settings.replace(follow_symlinks=False, skip_untracked_folders=()), {})
     if library.files is None:
         for paths in _below(sieve):
             sieve.take(paths)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lurcher.runtime.light import lru_cache, pattern
+from functools import lru_cache
+
+from lurcher.runtime.deferred import pattern
 
 TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
 

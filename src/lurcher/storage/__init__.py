@@ -8,11 +8,12 @@ import math
 import os
 import time
 from _weakref import ref
+from functools import cached_property
 
 from lurcher.config import PROJECT_FILE, PYPROJECT
 from lurcher.errors import ConfigError, CorruptIndex, PathError, Template
+from lurcher.runtime.deferred import pattern
 from lurcher.runtime.fastjson import blake2b
-from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, field, pattern
 from lurcher.runtime.process import exists
 from lurcher.sources import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
@@ -21,6 +22,7 @@ from lurcher.storage.manifest import FILES_FORMAT, FOLDER_TAG, NO_SEGMENT, FileR
 from lurcher.storage.segment import FILES, Schema, Segment, check_segment
 from lurcher.storage.snapshot import Snapshot
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -47,31 +49,35 @@ _counter = itertools.count()
 TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
-@dataclass
 class IndexFolder:
     """The files of an index: in a folder, or in memory where the folder cannot be written."""
 
-    place: str
-    """The path of the folder."""
-    memory: dict[str, Container] = field(default_factory=dict)
-    writable: bool = True
-    write_error: str = ""
-    """Why nothing can be written; empty where it can."""
-    held_lock: IndexLock | None = None
-    """The lock, while this process writes."""
-    root: Path | str | None = None
-    """The root around the folder, if it lies in one; a missing root is not created."""
-    schema: Schema = FILES
-    """What its segments hold."""
-    format: ManifestFormat = FILES_FORMAT
-    within: IndexFolder | None = None
-    """The index folder around it, which has to be marked as one first, or its content would count as somebody else's."""
-    stamps: dict[str, Stamp] = field(default_factory=dict)
-    """Stamps of files that this process wrote, or that a manifest has from their writer."""
-    _opened: dict[str, ref[Container]] = field(default_factory=dict)
-    """Files that may still be mapped: the next generation shares most of them and need not map them again."""
-    _retry_at: float = math.inf
-    _pause: float = 30.0
+    def __init__(
+        self, place: str, memory: dict[str, Container] | None = None, writable: bool = True, write_error: str = "",
+        held_lock: IndexLock | None = None, root: Path | str | None = None, schema: Schema = FILES,
+        format: ManifestFormat = FILES_FORMAT, within: IndexFolder | None = None, stamps: dict[str, Stamp] | None = None,
+        _opened: dict[str, ref[Container]] | None = None, _retry_at: float = math.inf, _pause: float = 30.0,
+    ) -> None:  # fmt: skip
+        self.place = place
+        """The path of the folder."""
+        self.memory: dict[str, Container] = {} if memory is None else memory
+        self.writable = writable
+        self.write_error = write_error
+        """Why nothing can be written; empty where it can."""
+        self.held_lock = held_lock
+        """The lock, while this process writes."""
+        self.root = root
+        """The root around the folder, if it lies in one; a missing root is not created."""
+        self.schema = schema
+        """What its segments hold."""
+        self.format = format
+        self.within = within
+        """The index folder around it, which has to be marked as one first, or its content would count as somebody else's."""
+        self.stamps: dict[str, Stamp] = {} if stamps is None else stamps
+        """Stamps of files that this process wrote, or that a manifest has from their writer."""
+        self._opened: dict[str, ref[Container]] = {} if _opened is None else _opened
+        """Files that may still be mapped: the next generation shares most of them and need not map them again."""
+        self._retry_at, self._pause = _retry_at, _pause
 
     @cached_property
     def folder(self) -> Path:

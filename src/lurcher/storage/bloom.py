@@ -8,8 +8,10 @@ there may be nine segments and each may err.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from lurcher.runtime.kernel import hash_seed, native
-from lurcher.runtime.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,12 +17,16 @@ import errno
 import mmap
 import os
 import stat
+from functools import cache, partial
+from struct import Struct
 
 from lurcher.errors import CorruptIndex, LurcherError, Template
+from lurcher.runtime.deferred import Generic, TypeVar
 from lurcher.runtime.fastjson import blake2b, loads
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, Generic, NamedTuple, Struct, TypeVar, cache, partial
+from lurcher.runtime.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -53,11 +57,11 @@ _HEADER_BYTES = len(MAGIC)
 DIGEST_BYTES = 12
 
 
-class _SectionEntry(NamedTuple):
-    kind: str
-    position: int
-    length: int
-    sums: list[int]
+class _SectionEntry(Record):
+    __slots__ = ("kind", "position", "length", "sums")
+
+    def __init__(self, kind: str, position: int, length: int, sums: list[int]) -> None:
+        self.kind, self.position, self.length, self.sums = kind, position, length, sums
 
 
 def _parse_table(table: Any, end: int) -> dict[str, _SectionEntry]:
@@ -178,13 +182,13 @@ class Container:
         entry = self._table.get(name)
         if entry is None:
             raise self.corrupt(f"it has no section '{name}'")
-        kind, position, length, sums = entry
-        if kind == PACKED:
+        position, length = entry.position, entry.length
+        if entry.kind == PACKED:
             return self._packed(name).read(start, end)
         end = length if end is None else end
         if not 0 <= start <= end <= length:
             raise self.corrupt(f"section '{name}' is shorter than it should be")
-        self._verify(name, position, length, sums, start, end)
+        self._verify(name, position, length, entry.sums, start, end)
         return self._buffer[position + start : position + end]
 
     def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
@@ -194,7 +198,7 @@ class Container:
         entry = self._table.get(name)
         if entry is None or entry.kind == PACKED:
             raise self.corrupt(f"it has no section '{name}'")
-        _, position, length, sums = entry
+        position, length, sums = entry.position, entry.length, entry.sums
         kernel = native()
         if kernel is not None and len(starts):
             left = kernel.unchecked(starts, ends, BLOCK_BYTES, length, self._marks(name, sums))
@@ -217,8 +221,9 @@ class Container:
     def _packed(self, name: str) -> _PackedSection:
         known = self._unpackers.get(name)
         if known is None:
-            _, position, length, _ = self._table[name]
-            stored, blocks = self._buffer[position : position + length], self.section(name + BLOCK_LIST_SUFFIX)
+            entry = self._table[name]
+            stored = self._buffer[entry.position : entry.position + entry.length]
+            blocks = self.section(name + BLOCK_LIST_SUFFIX)
             known = self._unpackers[name] = _PackedSection(name, stored, blocks, partial(self._damaged, self.name))
         return known
 

@@ -15,10 +15,11 @@ import itertools
 import os
 import stat
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from lurcher.errors import IndexLocked
 from lurcher.runtime.kernel import start_writeback
-from lurcher.runtime.light import TYPE_CHECKING, suppress
 from lurcher.runtime.process import pause
 
 if TYPE_CHECKING:

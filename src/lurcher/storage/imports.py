@@ -5,9 +5,10 @@ The words have a section of their own, in the order of the rows: an import graph
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lurcher.languages.base import KINDS
 from lurcher.languages.parsed_file import Import
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.container import Container
 from lurcher.storage.segment import IMPORT, read_table
 

@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import os
 from _collections_abc import Mapping
+from collections import namedtuple
+from functools import cached_property
+from struct import Struct
 
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.languages import Used, checked
 from lurcher.runtime import VERSION
+from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, Struct, cached_property, dataclass, field
 from lurcher.runtime.process import exists
+from lurcher.runtime.record import Record
 from lurcher.sources import Mark, Marks, TreeSignature, paths_in
 from lurcher.storage.container import Container
 from lurcher.storage.segment import FORMAT
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
     from pathlib import Path
-    from typing import Any, ClassVar
+    from typing import Any, TypeVar
 
     from numpy.typing import NDArray
 
     from lurcher.storage.container import Stamp
     from lurcher.storage.vectors import VectorSidecar
+
+    M = TypeVar("M")
 
 NAME = "manifest"
 FOLDER_TAG = "CACHEDIR.TAG"
@@ -41,7 +48,7 @@ ROW_BYTES = _ROW.size
 _SIGNATURE_PARTS = ("folders", "files", "git")
 
 
-class FileRow(NamedTuple):
+class FileRow(namedtuple("FileRow", "digest size mtime_ns ctime_ns inode segment place")):
     """One file of the tree: digest and stamps when it was read, and where its units are."""
 
     digest: bytes
@@ -134,28 +141,37 @@ UNREADABLE = "unreadable"
 SKIP_REASONS = ("binary", "minified", "oversized", UNREADABLE, "other", "looks-like-a-secret")
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    generation: int
-    fingerprint: Mapping[str, Any]
-    segments: tuple[str, ...]
-    rows: Mapping[str, FileRow]
-    skipped: Mapping[str, int]
-    """Number of files that were left out unread, by reason."""
-    checked_ns: int
-    """When the tree was last compared, by the slowest clock involved; younger time stamps are not trusted."""
-    settled: frozenset[str] = frozenset()
-    """Files with younger stamps that are trusted, since they were read twice, long enough apart."""
-    signature: TreeSignature | None = None
-    """What the list of files depends on: folders, ignore files, git."""
-    vectors: Mapping[str, VectorSidecar] = field(default_factory=dict)
-    """Vectors outside of the segments, by the digest of their model."""
-    grammars: Mapping[str, Used] = field(default_factory=dict)
-    """Language → the oldest grammar that parsed files of the index."""
-    stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
-    """Stamps of the files of the generation when they were written."""
-    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """A few paths for each reason in `skipped`."""
+class Manifest(Record):
+    uncompared = ("stamps",)
+    __slots__ = (
+        "generation", "fingerprint", "segments", "rows", "skipped", "checked_ns", "settled", "signature", "vectors",
+        "grammars", "stamps", "examples",
+    )  # fmt: skip
+
+    def __init__(
+        self, generation: int, fingerprint: Mapping[str, Any], segments: tuple[str, ...], rows: Mapping[str, FileRow],
+        skipped: Mapping[str, int], checked_ns: int, settled: frozenset[str] = frozenset(),
+        signature: TreeSignature | None = None, vectors: Mapping[str, VectorSidecar] | None = None,
+        grammars: Mapping[str, Used] | None = None, stamps: Mapping[str, Stamp] | None = None,
+        examples: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:  # fmt: skip
+        self.generation, self.fingerprint, self.segments, self.rows = generation, fingerprint, segments, rows
+        self.skipped = skipped
+        """Number of files that were left out unread, by reason."""
+        self.checked_ns = checked_ns
+        """When the tree was last compared, by the slowest clock involved; younger time stamps are not trusted."""
+        self.settled = settled
+        """Files with younger stamps that are trusted, since they were read twice, long enough apart."""
+        self.signature = signature
+        """What the list of files depends on: folders, ignore files, git."""
+        self.vectors: Mapping[str, VectorSidecar] = {} if vectors is None else vectors
+        """Vectors outside of the segments, by the digest of their model."""
+        self.grammars: Mapping[str, Used] = {} if grammars is None else grammars
+        """Language → the oldest grammar that parsed files of the index."""
+        self.stamps: Mapping[str, Stamp] = {} if stamps is None else stamps
+        """Stamps of the files of the generation when they were written."""
+        self.examples: Mapping[str, tuple[str, ...]] = {} if examples is None else examples
+        """A few paths for each reason in `skipped`."""
 
     @property
     def further_files(self) -> tuple[str, ...]:
@@ -201,20 +217,21 @@ def empty_manifest(print_: Mapping[str, Any]) -> Manifest:
     return Manifest(0, print_, (), {}, {}, 0)
 
 
-class Common(NamedTuple):
+class Common(Record):
     """What all manifests have."""
 
-    generation: int
-    fingerprint: Mapping[str, Any]
-    segments: tuple[str, ...]
-    vectors: Mapping[str, VectorSidecar]
-    stamps: Mapping[str, Stamp]
+    __slots__ = ("generation", "fingerprint", "segments", "vectors", "stamps")
+
+    def __init__(
+        self, generation: int, fingerprint: Mapping[str, Any], segments: tuple[str, ...], vectors: Mapping[str, VectorSidecar],
+        stamps: Mapping[str, Stamp],
+    ) -> None:  # fmt: skip
+        self.generation, self.fingerprint, self.segments, self.vectors = generation, fingerprint, segments, vectors
+        self.stamps = stamps
 
 
 class AnyManifest(Protocol):
     """A manifest of any kind of index."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def generation(self) -> int: ...
@@ -229,26 +246,33 @@ class AnyManifest(Protocol):
     @property
     def further_files(self) -> tuple[str, ...]:
         """Files of the generation besides segments and sidecars."""
+    def replace(self: M, **changes: Any) -> M: ...
 
 
 Sections = dict[str, "tuple[str, bytes | memoryview]"]
 
 
-class ManifestFormat(NamedTuple):
+class ManifestFormat(Record):
     """What the manifests of one kind of index hold besides what all have."""
 
-    stage: str
-    """The stage that notes about the index name."""
-    called: str
-    """What messages call the index."""
-    rebuild: str
-    """The hint how to build it anew."""
-    empty: Callable[[Mapping[str, Any]], Any]
-    """The manifest of an index without content, from its fingerprint."""
-    encode: Callable[[Any, Sections, dict[str, Any]], None]
-    """Puts the rest of a manifest into sections and the meta entry."""
-    decode: Callable[[Container, Common], Any]
-    """The manifest in a container, with every value checked: no file name or row number may lead out of the index."""
+    __slots__ = ("stage", "called", "rebuild", "empty", "encode", "decode")
+
+    def __init__(
+        self, stage: str, called: str, rebuild: str, empty: Callable[[Mapping[str, Any]], Any],
+        encode: Callable[[Any, Sections, dict[str, Any]], None], decode: Callable[[Container, Common], Any],
+    ) -> None:  # fmt: skip
+        self.stage = stage
+        """The stage that notes about the index name."""
+        self.called = called
+        """What messages call the index."""
+        self.rebuild = rebuild
+        """The hint how to build it anew."""
+        self.empty = empty
+        """The manifest of an index without content, from its fingerprint."""
+        self.encode = encode
+        """Puts the rest of a manifest into sections and the meta entry."""
+        self.decode = decode
+        """The manifest in a container, with every value checked: no file name or row number may lead out of the index."""
 
 
 def encode_manifest(
@@ -283,7 +307,7 @@ def _encode_files(manifest: Manifest, sections: Sections, meta: dict[str, Any]) 
     if manifest.settled:
         meta["settled"] = sorted(manifest.settled)
     if manifest.grammars:
-        meta["grammars"] = {language: list(grammar) for language, grammar in sorted(manifest.grammars.items())}
+        meta["grammars"] = {language: used.to_list() for language, used in sorted(manifest.grammars.items())}
     if manifest.signature is not None:
         meta["standing"] = _pack_signature(manifest.signature, sections)
 

@@ -140,7 +140,7 @@ class _Merger:
         for blob in schema.blobs:
             self._place_pieces(blob)
         for reference in schema.references:
-            self._move_references(*reference)
+            self._move_references(reference.table, reference.column, reference.target)
         self.languages = self._join_languages()
 
     def _keys(self, part: _Part) -> list[str]:

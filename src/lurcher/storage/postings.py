@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple
 from lurcher.runtime.parallel import BackgroundCall, run_in_order
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import ContainerWriter, as_bytes

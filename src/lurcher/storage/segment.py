@@ -7,10 +7,12 @@ path order, so the same files give the same bytes however they were read. `Segme
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cached_property
 from itertools import accumulate
 
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
+from lurcher.runtime.record import Record
 from lurcher.storage.container import BoundedCache, Container, Layout
 from lurcher.storage.tables import (
     FILE_VECTORS,
@@ -25,6 +27,7 @@ from lurcher.storage.tables import (
 )
 from lurcher.types import Definition
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
@@ -108,38 +111,45 @@ def read_string(container: Container, section: str, offset: int) -> str:
         step *= 8
 
 
-class Table(NamedTuple):
+class Table(Record):
     """A table of a segment."""
 
-    name: str
-    layout: Layout
-    check: Callable[[Container, Any, Callable[[], Any]], bool]
-    """Whether every row leads to something that exists; given the container, the rows, and a way to get the main table."""
-    owner: str = ""
-    """The column with the row of the main table that a row belongs to; empty for the main table."""
-    first: str = ""
-    number: str = ""
-    """Columns of the main table with the range of rows that belong to each of its rows; empty where only `owner` says so."""
+    __slots__ = ("name", "layout", "check", "owner", "first", "number")
+
+    def __init__(
+        self, name: str, layout: Layout, check: Callable[[Container, Any, Callable[[], Any]], bool], owner: str = "",
+        first: str = "", number: str = "",
+    ) -> None:  # fmt: skip
+        self.name, self.layout = name, layout
+        self.check = check
+        """Whether every row leads to something that exists; given the container, the rows, and a way to get the main table."""
+        self.owner = owner
+        """The column with the row of the main table that a row belongs to; empty for the main table."""
+        self.first, self.number = first, number
+        """Columns of the main table with the range of rows that belong to each of its rows; empty if only `owner` says so."""
 
 
-class Blob(NamedTuple):
+class Blob(Record):
     """A section of bytes, cut into one piece for each row of a table."""
 
-    section: str
-    table: str
-    start: str
-    """The column with the offset of a row's piece."""
-    size: str = ""
-    """The column with its length; empty where it ends at the next row's."""
-    packed: bool = True
+    __slots__ = ("section", "table", "start", "size", "packed")
+
+    def __init__(self, section: str, table: str, start: str, size: str = "", packed: bool = True) -> None:
+        self.section, self.table = section, table
+        self.start = start
+        """The column with the offset of a row's piece."""
+        self.size = size
+        """The column with its length; empty where it ends at the next row's."""
+        self.packed = packed
 
 
-class Reference(NamedTuple):
+class Reference(Record):
     """A column that leads elsewhere in the segment: to a row of a table (-1: none), or to a byte of a section."""
 
-    table: str
-    column: str
-    target: str
+    __slots__ = ("table", "column", "target")
+
+    def __init__(self, table: str, column: str, target: str) -> None:
+        self.table, self.column, self.target = table, column, target
 
 
 class Schema:
@@ -302,10 +312,11 @@ MAX_CACHED_ROWS = 1_000_000
 MAX_CACHED_TERMS = 50_000
 
 
-class Tables(NamedTuple):
-    files: NDArray[Any]
-    units: NDArray[Any]
-    definitions: NDArray[Any]
+class Tables(Record):
+    __slots__ = ("files", "units", "definitions")
+
+    def __init__(self, files: NDArray[Any], units: NDArray[Any], definitions: NDArray[Any]) -> None:
+        self.files, self.units, self.definitions = files, units, definitions
 
 
 class Segment:
@@ -327,15 +338,13 @@ class Segment:
         self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(MAX_CACHED_ROWS)
         """Cache of the literal lane: some bytes → units that have a term with these bytes in it."""
         self.meta = container.meta
+        self._tables: dict[str, NDArray[Any]] = {}
+        self._families: dict[str, PostingViews] = {}
 
     @property
     def is_trusted(self) -> bool:
         """Whether its files are known to be as they were written, or are in memory only."""
         return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
-
-    @cached_property
-    def _tables(self) -> dict[str, NDArray[Any]]:
-        return {}
 
     def table(self, name: str) -> NDArray[Any]:
         """The rows of a table of the schema."""
@@ -362,11 +371,7 @@ class Segment:
     @cached_property
     def tables(self) -> Tables:
         """Files, units and definitions as numpy arrays, for exports."""
-        return Tables(*(read_table(self.container, name) for name in Tables._fields))
-
-    @cached_property
-    def _families(self) -> dict[str, PostingViews]:
-        return {}
+        return Tables(*(read_table(self.container, name) for name in Tables.__slots__))
 
     @cached_property
     def terms(self) -> memoryview:
@@ -476,7 +481,7 @@ class Segment:
             for place in filter(lambda place: place >= 0, map(views.place, terms)):
                 mask[read_list(self.container, family, views, place, self._owner_total(family))[0]] = True
             return
-        spans = kernel.spans(terms, *views)
+        spans = kernel.spans(terms, views.terms, views.rows, views.ends)
         if spans is None or not kernel.mark(self.container.section_with_parts(f"{family}.data", *spans[:2]), *spans, mask):
             raise broken_postings(self.container, family)
 

@@ -6,11 +6,11 @@ A `RowBuilder` makes the rows of units and definitions, file by file, with their
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lurcher.languages.parsed_file import ParsedFile, Span
 from lurcher.runtime.kernel import hash_seed
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.storage.container import PACKED
 from lurcher.storage.container_writer import as_bytes
 from lurcher.storage.segment import (

@@ -6,8 +6,12 @@ belongs to.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cache, cached_property
+
+from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, bisect_left, cache, cached_property
+from lurcher.runtime.record import Record
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import (
@@ -27,6 +31,7 @@ from lurcher.storage.tables import CosineIndex, Direction, PostingSum, TableRows
 from lurcher.terms import split, words
 from lurcher.types import Definition, qualified_name
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
     from typing import Any
@@ -44,12 +49,13 @@ _MAX_CACHED_CHARS = 2_000_000
 _MAX_CACHED_NAMES = 10_000
 
 
-class Phrases(NamedTuple):
+class Phrases(Record):
     """Units that hold a phrase, ascending, how often each does, and the byte of its file where it first does."""
 
-    units: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    first: NDArray[np.int64]
+    __slots__ = ("units", "counts", "first")
+
+    def __init__(self, units: NDArray[np.int64], counts: NDArray[np.int64], first: NDArray[np.int64]) -> None:
+        self.units, self.counts, self.first = units, counts, first
 
 
 class PhrasePattern(Protocol):
@@ -78,10 +84,24 @@ class Snapshot(TableSnapshot[Segment]):
         ] = BoundedCache(max(MAX_CACHED_ROWS, 2 * self.unit_total))
         """Cache: (term, field weights) → units and their weighted counts."""
         self._texts: BoundedCache[tuple[int, int, int], str] = BoundedCache(_MAX_CACHED_CHARS)
+        self.forms: BoundedCache[str, list[str]] | None = BoundedCache(MAX_CACHED_TERMS)
+        """Cache: word → its forms that occur in the index; None where that must not be cached."""
         self._labels: BoundedCache[int, tuple[str, str]] = BoundedCache(_MAX_CACHED_NAMES)
         self._definitions: BoundedCache[int, Definition] = BoundedCache(_MAX_CACHED_NAMES)
         self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
+        self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
+        """Cache: field weights → BM25 length norm of every unit."""
+        self.explained: BoundedCache[tuple[str, tuple[str, ...], str], list[tuple[str, float]]] = BoundedCache(MAX_CACHED_TERMS)
+        """Cache: (term, forms, family) → terms of the family that a word of a query explains, each with its share."""
+        self.factors: BoundedCache[tuple[Any, ...], NDArray[np.float64]] = BoundedCache(MAX_CACHED_ROWS)
+        """Cache: penalties by the roles of files → factor of every file."""
+        self.divisors: dict[float, NDArray[np.float64]] = {}
+        """Cache: power → divisors for the best units of a file, in order."""
+        self.graphs: dict[tuple[str, str], Any] = {}
+        """Cache: (prefix of the root, ecosystem) → import graph."""
+        self._paths: dict[int, str] = {}
+        self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
 
     @property
     def unit_total(self) -> int:
@@ -258,35 +278,6 @@ class Snapshot(TableSnapshot[Segment]):
             newest[place] = max(newest.get(place, 0), number)
         return {file: number for file, (place, number) in found.items() if number < newest[place]}
 
-    @cached_property
-    def _lengths(self) -> dict[str, tuple[NDArray[np.float64], float]]:
-        return {}
-
-    @cached_property
-    def relative_lengths(self) -> dict[tuple[tuple[str, float], ...], NDArray[np.float64]]:
-        """Cache: field weights → BM25 length norm of every unit."""
-        return {}
-
-    @cached_property
-    def explained(self) -> BoundedCache[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
-        """Cache: (term, forms, family) → terms of the family that a word of a query explains, each with its share."""
-        return BoundedCache(MAX_CACHED_TERMS)
-
-    @cached_property
-    def forms(self) -> BoundedCache[str, list[str]] | None:
-        """Cache: word → its forms that occur in the index; None where that must not be cached."""
-        return BoundedCache(MAX_CACHED_TERMS)
-
-    @cached_property
-    def factors(self) -> BoundedCache[tuple[Any, ...], NDArray[np.float64]]:
-        """Cache: penalties by the roles of files → factor of every file."""
-        return BoundedCache(MAX_CACHED_ROWS)
-
-    @cached_property
-    def divisors(self) -> dict[float, NDArray[np.float64]]:
-        """Cache: power → divisors for the best units of a file, in order."""
-        return {}
-
     def lengths(self, field: str) -> tuple[NDArray[np.float64], float]:
         """The length of a field for every unit, and the mean over live units. File fields count for each unit of the file."""
         known = self._lengths.get(field)
@@ -356,10 +347,6 @@ class Snapshot(TableSnapshot[Segment]):
         """The number of files that have a term in the names of their folders."""
         return len(self.postings("folder", term)[0])
 
-    @cached_property
-    def _paths(self) -> dict[int, str]:
-        return {}
-
     def path(self, file: int) -> str:
         known = self._paths.get(file)
         if known is None:
@@ -394,11 +381,6 @@ class Snapshot(TableSnapshot[Segment]):
         for path, file in self.live_paths.items():
             found.setdefault(path.rpartition("/")[0], []).append(file)
         return found
-
-    @cached_property
-    def graphs(self) -> dict[tuple[str, str], Any]:
-        """Cache: (prefix of the root, ecosystem) → import graph."""
-        return {}
 
     def corrupt(self, file: int, reason: str) -> Exception:
         """The error to raise where the index says something impossible about a file."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cached_property
 from itertools import islice
 
+from lurcher.runtime.deferred import Generic, TypeVar
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, Generic, TypeVar, bisect_right, cached_property
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import FILES, MAX_CACHED_ROWS, MAX_CACHED_TERMS, Schema, Segment
 from lurcher.storage.tables import TableRows
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -40,6 +43,7 @@ class TableSnapshot(Generic[AnySegment]):
         self._postings: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]]
         self._postings = BoundedCache(MAX_CACHED_ROWS)
         self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(MAX_CACHED_TERMS)
+        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
 
     def _place(self, kind: str, number: int) -> tuple[AnySegment, int]:
         """The segment that holds a row of a table, and its number there."""
@@ -67,10 +71,6 @@ class TableSnapshot(Generic[AnySegment]):
         if known is None:
             known = self._columns[kind, column] = self._join_column(kind, column)
         return known
-
-    @cached_property
-    def _columns(self) -> dict[tuple[str, str], NDArray[Any]]:
-        return {}
 
     def _join_column(self, kind: str, column: str) -> NDArray[Any]:
         columns: list[NDArray[Any]] = [segment.table(kind)[column] for segment in self.segments]

@@ -11,12 +11,16 @@ short description of it.
 from __future__ import annotations
 
 from _thread import _local
+from bisect import bisect_left
+from functools import cache
 from math import fsum, sqrt
+from struct import Struct
 
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, bisect_left, cache
+from lurcher.runtime.record import Record
 from lurcher.storage.container import Container, Layout
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import ModuleType
@@ -198,12 +202,13 @@ def broken_postings(container: Container, family: str) -> Exception:
     return container.corrupt(f"broken postings in '{family}'")
 
 
-class VectorGroup(NamedTuple):
+class VectorGroup(Record):
     """The sections of one group of vectors: numbers, scales and (in sidecars) keys; and the table with one row per vector."""
 
-    numbers: str
-    scales: str
-    owners: str
+    __slots__ = ("numbers", "scales", "owners")
+
+    def __init__(self, numbers: str, scales: str, owners: str) -> None:
+        self.numbers, self.scales, self.owners = numbers, scales, owners
 
     @property
     def keys(self) -> str:
@@ -214,12 +219,13 @@ FILE_VECTORS = (VectorGroup("vectors", "vector_scales", "units"), VectorGroup("c
 """Of files: one vector per unit, and one per file, its card."""
 
 
-class PostingViews(NamedTuple):
+class PostingViews(Record):
     """The same as memoryviews, for looking up single terms without numpy."""
 
-    terms: memoryview
-    rows: memoryview
-    ends: memoryview
+    __slots__ = ("terms", "rows", "ends")
+
+    def __init__(self, terms: memoryview, rows: memoryview, ends: memoryview) -> None:
+        self.terms, self.rows, self.ends = terms, rows, ends
 
     def place(self, term: int) -> int:
         """The position of a term, or -1."""
@@ -333,13 +339,13 @@ _BLOCK_ROWS = 256
 """Rows that are converted at a time: few enough for the processor's cache."""
 
 
-class VectorRows(NamedTuple):
+class VectorRows(Record):
     """A section of vectors, and the scale of each row."""
 
-    container: Container
-    name: str
-    dims: int
-    scales: NDArray[np.float32]
+    __slots__ = ("container", "name", "dims", "scales")
+
+    def __init__(self, container: Container, name: str, dims: int, scales: NDArray[np.float32]) -> None:
+        self.container, self.name, self.dims, self.scales = container, name, dims, scales
 
     def __len__(self) -> int:
         return len(self.scales)
@@ -377,11 +383,13 @@ def open_vectors(container: Container, groups: Sequence[VectorGroup]) -> dict[st
     return found
 
 
-class Direction(NamedTuple):
+class Direction(Record):
     """A query vector as whole numbers, and its length; length 0 if it is empty."""
 
-    numbers: NDArray[np.float32]
-    length: float
+    __slots__ = ("numbers", "length")
+
+    def __init__(self, numbers: NDArray[np.float32], length: float) -> None:
+        self.numbers, self.length = numbers, length
 
 
 def to_direction(vector: NDArray[np.float64]) -> Direction:

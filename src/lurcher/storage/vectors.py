@@ -7,8 +7,11 @@ segment, is not embedded again. The manifest says which sidecar holds the vector
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass, pattern
 from lurcher.storage.container import Container
 from lurcher.storage.tables import FILE_VECTORS, VectorGroup, open_vectors
 
@@ -54,8 +57,8 @@ def read_vectors(container: Container) -> Vectors | None:
 
 KIND = "vectors"
 KEY_BYTES = 16
-_NAME = pattern(rf"[0-9a-f]{{24}}\.{KIND}")
-_DIGEST = pattern(r"[0-9a-f]{32}")
+_NAME = re.compile(rf"[0-9a-f]{{24}}\.{KIND}")
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 _MAX_DIMS = 1 << 16
 
 

@@ -9,7 +9,6 @@ from lurcher.corpora.code import code_query, definitions_of, findings_of, lanes_
 from lurcher.errors import StoreError
 from lurcher.query import Plan, compile_literal_query
 from lurcher.query.validate import filter_files
-from lurcher.runtime.light import replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.stores.search import NeedsText, UnknownProject, needs_text_error
 from lurcher.stores.shared import SharedStore
@@ -103,7 +102,7 @@ class StoreCorpus:
         ranked = rank_units(services, found.snapshot, found.plan, query, clock, filter, names)
         found.snapshot.prefetch(lambda: map(ranked.ranking.unit, range(len(ranked.ranking))))
         state = shared.index_state(found.heads)
-        ranked = replace(ranked, notes=ranked.notes + found.notes + shared.commit_notes(found.heads))
+        ranked = ranked.replace(notes=ranked.notes + found.notes + shared.commit_notes(found.heads))
         return findings_of(
             ranked, query, clock, state, (), root=shared.identity, checksum=repr(sorted(state.shared.items())),
             options=services.options,

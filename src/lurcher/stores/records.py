@@ -18,12 +18,11 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
 from lurcher.errors import LurcherError, StoreError, Template
-from lurcher.runtime.light import cached_property
 from lurcher.storage.container import Container
 from lurcher.storage.merge import expand_ranges
 from lurcher.storage.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES, Segment

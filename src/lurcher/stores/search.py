@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
 from lurcher.query import Plan, make_plan, split_qualified_name
 from lurcher.query.validate import matches_glob
-from lurcher.runtime.light import replace
 from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store

@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError, Template, UsageError
 from lurcher.net.http import one_line, redact_url
-from lurcher.runtime.light import cached_property
 from lurcher.sources import INDEX_FOLDER
 from lurcher.stores.base import store_at
 from lurcher.types import Degraded, IndexState
@@ -335,9 +335,9 @@ def store_health(settings: Settings, root: Path) -> Health | None:
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
+        soon = settings.store.replace(seconds=min(settings.store.seconds, deadline.seconds))
         where = user_setting(settings, "store.url")
-        opened = store_at(where, replace(settings, store=soon))
+        opened = store_at(where, settings.replace(store=soon))
         try:
             state, took = timed(opened.state)
         finally:

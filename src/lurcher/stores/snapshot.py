@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lurcher.errors import StoreError
 from lurcher.languages.parsed_file import Import
-from lurcher.runtime.light import cached_property
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
 from lurcher.storage.snapshot import PhrasePattern, Phrases, Snapshot
@@ -87,6 +87,7 @@ class SharedSnapshot(Snapshot):
         order = [(number, place) for number, project in enumerate(projects) for place in range(len(project.keys))]
         generation = sum(project.head.generation for project in projects)
         super().__init__([project.segment for project in projects], generation, order)
+        self.forms = None  # others write to the store
         self.projects = list(projects)
         self.words = MergedVocabulary([project.vocabulary for project in projects])
         self._whole = all(len(project.keys) >= project.head.files for project in projects)
@@ -114,10 +115,6 @@ class SharedSnapshot(Snapshot):
 
     def norms(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
         return self.norms_by_lengths(weights, k1, b)  # with the mean length of the whole projects, not of what was fetched
-
-    @property
-    def forms(self) -> None:
-        """None: forms of terms are not cached, since others write to the store."""
 
     def knows(self, term: str) -> bool:
         return self.words.knows(term)

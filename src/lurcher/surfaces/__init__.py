@@ -11,9 +11,9 @@ Loaded by every search on the command line: no imports beyond what a query loads
 from __future__ import annotations
 
 from lurcher.errors import UsageError
-from lurcher.runtime.light import TYPE_CHECKING, suppress
 from lurcher.types import CASES, CONTEXTS, MODES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
@@ -117,8 +117,10 @@ def read(
         value = _SWITCH.get(text.lower(), text)
     # Python also takes other scripts' digits, spaces and 1_000 for numbers.
     elif parameter.kind != "text" and text.isascii() and len(text) <= 30 and not set(text) & set("_ \t\n\r\f\v"):
-        with suppress(ValueError):
+        try:
             value = int(text) if parameter.kind == "int" else float(text)
+        except ValueError:
+            value = text
     return check(parameter, value, label, error, bounds=bounds)
 
 

@@ -6,9 +6,11 @@ Also what other writing systems need (combining marks, scripts without spaces, o
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 
-from lurcher.runtime.light import TYPE_CHECKING, lru_cache, pattern
+from lurcher.runtime.deferred import pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 

@@ -7,9 +7,11 @@ counting is one sort over numbers, so the cost is close to that of the regular e
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
 
 from lurcher.runtime.kernel import hash_seed, native
-from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
 from lurcher.terms import split, words
 
 if TYPE_CHECKING:

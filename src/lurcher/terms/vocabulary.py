@@ -6,7 +6,7 @@ is Porter's (An algorithm for suffix stripping, Program 14(3), 1980).
 
 from __future__ import annotations
 
-from lurcher.runtime.light import lru_cache
+from functools import lru_cache
 
 STOP_WORDS = frozenset(
     """

@@ -8,16 +8,17 @@ with and without the kernel.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from math import sqrt
 
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, ModelError, Template
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.storage.tables import Direction, to_direction
 from lurcher.vectors.table import Table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path

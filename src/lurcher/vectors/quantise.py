@@ -11,8 +11,9 @@ change a result.
 from __future__ import annotations
 
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple
+from lurcher.runtime.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeAlias
@@ -91,12 +92,13 @@ def unpack(packed: NDArray[np.uint8], bits: int, dims: int) -> NDArray[np.int8]:
     return numbers
 
 
-class PackedRows(NamedTuple):
+class PackedRows(Record):
     """All rows of a matrix, packed."""
 
-    rows: NDArray[np.uint8] | NDArray[np.int8]
-    bits: int
-    dims: int
+    __slots__ = ("rows", "bits", "dims")
+
+    def __init__(self, rows: NDArray[np.uint8] | NDArray[np.int8], bits: int, dims: int) -> None:
+        self.rows, self.bits, self.dims = rows, bits, dims
 
     @property
     def height(self) -> int:
@@ -109,17 +111,22 @@ class PackedRows(NamedTuple):
         return unpack(self.rows.reshape(-1, row_bytes(self.dims, self.bits))[numbers].view(np.uint8), self.bits, self.dims)
 
 
-class _OwnerParts(NamedTuple):
+class _OwnerParts(Record):
     """Rows and amounts, sorted by owner."""
 
-    owners: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    whole: NDArray[np.float64]
-    """Amounts as whole numbers."""
-    ends: NDArray[np.int64]
-    """Where each owner's part ends."""
-    factors: NDArray[np.float64]
-    """What each owner's whole numbers are multiplied by to get amounts."""
+    __slots__ = ("owners", "rows", "whole", "ends", "factors")
+
+    def __init__(
+        self, owners: NDArray[np.int64], rows: NDArray[np.int64], whole: NDArray[np.float64], ends: NDArray[np.int64],
+        factors: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        self.owners, self.rows = owners, rows
+        self.whole = whole
+        """Amounts as whole numbers."""
+        self.ends = ends
+        """Where each owner's part ends."""
+        self.factors = factors
+        """What each owner's whole numbers are multiplied by to get amounts."""
 
 
 def weighted_sums(
@@ -176,7 +183,7 @@ def _sort_by_owner(owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: 
 def _sum_numpy(parts: _OwnerParts, gather: Gather, height: int) -> Iterator[Sums]:
     import numpy as np
 
-    owners, rows, whole, ends, factors = parts
+    owners, rows, whole, ends, factors = parts.owners, parts.rows, parts.whole, parts.ends, parts.factors
     total = len(ends)
     column = np.zeros(height, np.int64)
     mark = np.zeros(height, bool)

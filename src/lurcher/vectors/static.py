@@ -119,7 +119,7 @@ class _Rows:
         """Each owner's weighted sum of rows, normalised and quantised."""
         import numpy as np
 
-        rows, bits, dims = self._stored
+        rows, bits, dims = self._stored.rows, self._stored.bits, self._stored.dims
         kernel = native()
         if kernel is not None:
             numbers, scales = kernel.owner_sums(fields, total, self._place, self._weight, rows.ravel(), bits, dims)

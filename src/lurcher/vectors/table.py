@@ -13,15 +13,18 @@ and `Meta` as its meta entry. Everything in a file is checked before it is used:
 from __future__ import annotations
 
 import os
+from functools import cached_property, partial
 from itertools import pairwise
 from math import isfinite
+from struct import Struct
 
 from lurcher.errors import LurcherError, ModelError
 from lurcher.runtime.kernel import native
 from lurcher.runtime.kernel import np as small
-from lurcher.runtime.light import TYPE_CHECKING, Struct, cached_property, dataclass, partial
+from lurcher.runtime.record import Record
 from lurcher.storage.container import BoundedCache, Container
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -56,25 +59,27 @@ _COMPOSE_BATCH = 2048
 """Unseen terms that are composed at a time, which bounds the memory used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(Record):
     """What a term table says about itself."""
 
-    version: int
-    name: str
-    dims: int
-    bits: int
-    compose: str
-    """What an unseen term is composed of: hashed n-grams, pieces of the vocabulary, or nothing."""
-    gram_lengths: tuple[int, ...]
-    gram_weight_query: float
-    gram_weight_document: float
-    fields: dict[str, float]
-    card: dict[str, float]
-    views: dict[str, float]
-    training: Any
-    """How it was made; only for display."""
-    licence: str
+    __slots__ = (
+        "version", "name", "dims", "bits", "compose", "gram_lengths", "gram_weight_query", "gram_weight_document", "fields",
+        "card", "views", "training", "licence",
+    )  # fmt: skip
+
+    def __init__(
+        self, version: int, name: str, dims: int, bits: int, compose: str, gram_lengths: tuple[int, ...],
+        gram_weight_query: float, gram_weight_document: float, fields: dict[str, float], card: dict[str, float],
+        views: dict[str, float], training: Any, licence: str,
+    ) -> None:  # fmt: skip
+        self.version, self.name, self.dims, self.bits = version, name, dims, bits
+        self.compose = compose
+        """What an unseen term is composed of: hashed n-grams, pieces of the vocabulary, or nothing."""
+        self.gram_lengths, self.gram_weight_query = gram_lengths, gram_weight_query
+        self.gram_weight_document, self.fields, self.card, self.views = gram_weight_document, fields, card, views
+        self.training = training
+        """How it was made; only for display."""
+        self.licence = licence
 
 
 def parse_meta(found: Mapping[str, Any], corrupt: Callable[[str], LurcherError]) -> Meta:
@@ -135,6 +140,7 @@ class Table:
         self.meta: Meta = parse_meta(file.meta, file.corrupt)
         self._width = (self.meta.dims * self.meta.bits + 7) // 8  # as quantise.row_bytes, which a query need not load
         self._searched: BoundedCache[str, int] = BoundedCache(_MAX_SEARCHED)
+        self._checked: dict[str, NDArray[np.float32]] = {}
         self._check_sizes()
 
     @classmethod
@@ -401,10 +407,6 @@ class Table:
 
     def _weights_of(self, side: str) -> NDArray[np.float32]:
         return self._numbers_in(f"{side}_weights")
-
-    @cached_property
-    def _checked(self) -> dict[str, NDArray[np.float32]]:
-        return {}
 
     def _numbers_in(self, section: str) -> NDArray[np.float32]:
         import numpy as np

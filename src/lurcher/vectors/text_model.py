@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
-from lurcher.runtime.light import cached_property
 from lurcher.runtime.process import LruCache
 from lurcher.vectors import UNAVAILABLE, Model
 from lurcher.vectors.providers import provider_named

@@ -9,8 +9,7 @@ number of buckets (Fowler, Noll, Vo; draft-eastlake-fnv). Training and search us
 
 from __future__ import annotations
 
-from lurcher.runtime.light import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -6,7 +6,7 @@ import hashlib
 import time
 from _thread import allocate_lock
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher import answer
@@ -27,7 +27,6 @@ from lurcher.corpora.history.schema import HunkView
 from lurcher.errors import ModelError, PathError, Template
 from lurcher.query.validate import as_tuple, make_filter
 from lurcher.rerank.stage import Candidate, outcome_factor
-from lurcher.runtime.light import replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.git.refs import read_head

@@ -15,13 +15,13 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.classify import describes_fix, mentions_fix
 from lurcher.corpora.history.schema import MERGE, ChangeView
 from lurcher.corpora.history.snapshot import HistorySnapshot
-from lurcher.runtime.light import cached_property
 from lurcher.sources.git.commit import CODE, RENAMED, Hunk, is_generated_or_vendored, kind_of
 from lurcher.sources.roles import SETUP, roles
 

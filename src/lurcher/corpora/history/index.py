@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from lurcher.corpora.history.schema import COMMITS, HISTORY_FORMAT, HistoryManif
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, PathError, Template
 from lurcher.indexing import CurrentGeneration, StoredIndex
-from lurcher.runtime.light import cached_property
 from lurcher.runtime.process import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, read_head

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from lurcher.corpora.history.reverts import MessageLike, Revert, find_reverts
 from lurcher.corpora.history.schema import HistoryManifest, OutcomesFile
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import IndexError_
-from lurcher.runtime.light import cached_property
 from lurcher.sources.git.log import read_messages
 from lurcher.storage import IndexFolder
 from lurcher.storage.container import PACKED, Container
@@ -181,7 +181,7 @@ def _reverts_by_subject(commits: Sequence[MessageLike]) -> dict[str, tuple[Rever
 
 def rules_dict(settings: OutcomeSettings) -> dict[str, Any]:
     """The rules by which outcomes are found, as they are stored with the outcomes."""
-    return asdict(settings)
+    return settings.values()
 
 
 def rules_text(settings: OutcomeSettings) -> str:
@@ -205,7 +205,7 @@ def with_outcomes(
     """Store the outcomes of all commits; returns the manifest that names their file. Uses stored fixes where possible."""
     write, count = compute_outcomes(store, top, manifest, history, settings)
     name = store.put(write, "outcomes")
-    return replace(manifest, outcomes=OutcomesFile(name, count, rules_text(settings)))
+    return manifest.replace(outcomes=OutcomesFile(name, count, rules_text(settings)))
 
 
 def compute_outcomes(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.errors import Template
 from lurcher.runtime import VERSION
-from lurcher.runtime.light import cached_property
+from lurcher.runtime.record import Record
 from lurcher.sources.git.commit import KINDS
 from lurcher.sources.git.refs import NO_HEAD, Head
 from lurcher.storage.container import Container, Layout
@@ -243,35 +243,44 @@ class OutcomesFile(NamedTuple):
     """The rules by which the outcomes were found, as `rules_text` gives them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HistoryManifest:
+class HistoryManifest(Record):
     """What one generation of a history index consists of."""
 
-    generation: int
-    fingerprint: Mapping[str, Any]
-    segments: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
-    """Commits in each segment, live and dead."""
-    live: tuple[NDArray[np.bool_] | None, ...] = ()
-    """For each segment which commits are live; None: all."""
-    head: Head = NO_HEAD
-    """HEAD when this was written."""
-    complete: bool = False
-    """Whether every commit that can be read, up to `max_commits`, is indexed."""
-    total: int = 0
-    """Number of commits reachable from HEAD."""
-    max_commits: int = 0
-    """The limit that was set; 0: none."""
-    losses: tuple[int, int, int] = (0, 0, 0)
-    """(commits with missing files, missing files, commits whose list of changed files is missing)."""
-    order: NDArray[np.uint32] | None = None
-    """The numbers of the live commits, newest first."""
-    vectors: Mapping[str, VectorSidecar] = field(default_factory=dict)
-    """Vectors in files of their own, by the digest of the model that made them."""
-    outcomes: OutcomesFile = field(default_factory=OutcomesFile)
-    """The outcomes of all commits, or of some of them while more are being read."""
-    stamps: Mapping[str, Stamp] = field(default_factory=dict)
-    """Stamps of the files of the generation when they were written."""
+    __slots__ = (
+        "generation", "fingerprint", "segments", "sizes", "live", "head", "complete", "total", "max_commits", "losses",
+        "order", "vectors", "outcomes", "stamps",
+    )  # fmt: skip
+
+    def __init__(
+        self, generation: int, fingerprint: Mapping[str, Any], segments: tuple[str, ...] = (), sizes: tuple[int, ...] = (),
+        live: tuple[NDArray[np.bool_] | None, ...] = (), head: Head = NO_HEAD, complete: bool = False, total: int = 0,
+        max_commits: int = 0, losses: tuple[int, int, int] = (0, 0, 0), order: NDArray[np.uint32] | None = None,
+        vectors: Mapping[str, VectorSidecar] | None = None, outcomes: OutcomesFile | None = None,
+        stamps: Mapping[str, Stamp] | None = None,
+    ) -> None:  # fmt: skip
+        self.generation, self.fingerprint, self.segments = generation, fingerprint, segments
+        self.sizes = sizes
+        """Commits in each segment, live and dead."""
+        self.live = live
+        """For each segment which commits are live; None: all."""
+        self.head = head
+        """HEAD when this was written."""
+        self.complete = complete
+        """Whether every commit that can be read, up to `max_commits`, is indexed."""
+        self.total = total
+        """Number of commits reachable from HEAD."""
+        self.max_commits = max_commits
+        """The limit that was set; 0: none."""
+        self.losses = losses
+        """(commits with missing files, missing files, commits whose list of changed files is missing)."""
+        self.order = order
+        """The numbers of the live commits, newest first."""
+        self.vectors: Mapping[str, VectorSidecar] = {} if vectors is None else vectors
+        """Vectors in files of their own, by the digest of the model that made them."""
+        self.outcomes: OutcomesFile = OutcomesFile() if outcomes is None else outcomes
+        """The outcomes of all commits, or of some of them while more are being read."""
+        self.stamps: Mapping[str, Stamp] = {} if stamps is None else stamps
+        """Stamps of the files of the generation when they were written."""
 
     @property
     def further_files(self) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ numbers until their segment is merged, but no method finds them.
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import cached_property
 from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
 
 from lurcher.corpora.history.schema import (
     BINARY,
@@ -24,7 +26,6 @@ from lurcher.corpora.history.schema import (
     HunkView,
     decode_header,
 )
-from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.sources.git.commit import KINDS, Change, Commit, Hunk
 from lurcher.storage import find_vectors
 from lurcher.storage.container import BoundedCache

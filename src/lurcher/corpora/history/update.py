@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +99,8 @@ class _Updater:
     def run(self, manifest: HistoryManifest) -> HistoryManifest:
         plan = self._plan(manifest)
         self._previous, before = manifest, manifest.losses
-        manifest = replace(
-            manifest, fingerprint=self._fingerprint, live=plan.live, head=self._head, total=plan.total, order=None,
+        manifest = manifest.replace(
+            fingerprint=self._fingerprint, live=plan.live, head=self._head, total=plan.total, order=None,
             complete=False, max_commits=self._settings.max_commits,
         )  # fmt: skip
         builder, done = HistorySegmentBuilder(), 0
@@ -122,14 +122,14 @@ class _Updater:
         if len(builder):
             manifest = self._with_segment(manifest, builder)
         manifest = self._with_losses(manifest, before)
-        return self._merge_and_commit(replace(manifest, complete=done >= len(plan.to_read) or not late), final=True)
+        return self._merge_and_commit(manifest.replace(complete=done >= len(plan.to_read) or not late), final=True)
 
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline
 
     def _with_losses(self, manifest: HistoryManifest, before: tuple[int, int, int]) -> HistoryManifest:
         losses = self._losses
-        return replace(manifest, losses=(before[0] + losses.commits, before[1] + losses.paths, before[2] + losses.trees))
+        return manifest.replace(losses=(before[0] + losses.commits, before[1] + losses.paths, before[2] + losses.trees))
 
     # Planning.
 
@@ -198,8 +198,8 @@ class _Updater:
         name = self._store.put(lambda out: write_segment(data, out))
         if name in manifest.segments:
             return manifest
-        return replace(
-            manifest, segments=(*manifest.segments, name), sizes=(*manifest.sizes, len(builder)), live=(*manifest.live, None)
+        return manifest.replace(
+            segments=(*manifest.segments, name), sizes=(*manifest.sizes, len(builder)), live=(*manifest.live, None)
         )
 
     def _merge_and_commit(self, manifest: HistoryManifest, *, final: bool = False) -> HistoryManifest:
@@ -226,7 +226,7 @@ class _Updater:
             segments.append(self._store.put(lambda out: merge_segments(parts, masks, out, COMMITS)))
             sizes.append(count)
             live.append(None)
-        return replace(manifest, segments=tuple(segments), sizes=tuple(sizes), live=tuple(live))
+        return manifest.replace(segments=tuple(segments), sizes=tuple(sizes), live=tuple(live))
 
     def _with_order(self, manifest: HistoryManifest) -> HistoryManifest:
         import numpy as np
@@ -234,7 +234,7 @@ class _Updater:
         order = self._extended_order(manifest)
         if order is None:
             order = open_snapshot(self._store, manifest).newest_first
-        return replace(manifest, order=order.astype(np.uint32))
+        return manifest.replace(order=order.astype(np.uint32))
 
     def _extended_order(self, manifest: HistoryManifest) -> NDArray[np.int64] | None:
         """The order of commits if every new one is younger than all others, computed without reading the others; else None."""
@@ -265,7 +265,7 @@ class _Updater:
         return with_outcomes(self._store, self._top, manifest, open_snapshot(self._store, manifest), self._settings.outcomes)
 
     def _commit(self, manifest: HistoryManifest) -> HistoryManifest:
-        manifest = replace(manifest, generation=manifest.generation + 1)
+        manifest = manifest.replace(generation=manifest.generation + 1)
         self._store.commit(manifest)
         return manifest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ from lurcher.query import LANGUAGE, Plan, dates, extract_terms
 from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.ranking import Context, Ranking
 from lurcher.rerank.stage import Candidate
-from lurcher.runtime.light import replace
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import UNSPACED_RUN

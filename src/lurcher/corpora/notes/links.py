@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from lurcher.corpora import has_code, notes_in
 from lurcher.languages.parsed_file import Import
 from lurcher.runtime.kernel import np
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import name_of, split, words
 from lurcher.terms.vocabulary import stem

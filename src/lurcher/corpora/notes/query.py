@@ -93,9 +93,9 @@ def make_groups(snapshot: Snapshot, text: str) -> tuple[Group, ...]:
         if is_unspaced(group.word[0]):
             if len(group.word) == 1:
                 forms = snapshot.terms_with_prefix(group.word, "body")[:_MAX_FORMS]
-                group = replace(group, forms=tuple(form for form in forms if form != group.word))
+                group = group.replace(forms=tuple(form for form in forms if form != group.word))
             elif len(group.word) == 2:
-                group = replace(group, weight=group.weight * _BIGRAM_WEIGHT)
+                group = group.replace(weight=group.weight * _BIGRAM_WEIGHT)
         found.append(group)
     return tuple(found)
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import os
 
-from lurcher.runtime.light import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path

@@ -8,9 +8,9 @@ import sys
 
 from lurcher.errors import BroadRoot, LurcherError
 from lurcher.runtime import process
-from lurcher.runtime.light import TYPE_CHECKING, suppress
 from lurcher.runtime.process import SafeStream, printable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -141,6 +141,8 @@ def _prepare_streams() -> None:
 
 def _discard_output() -> None:
     """Discards what is still buffered, so that it does not fail again when the interpreter exits."""
+    from contextlib import suppress
+
     with suppress(OSError, ValueError):
         target = os.open(os.devnull, os.O_WRONLY)
         os.dup2(target, sys.stdout.fileno())

@@ -11,11 +11,12 @@ import zlib
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lurcher import config
 from lurcher.errors import UsageError
-from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.runtime.process import printable
 from lurcher.server import token_stats
 from lurcher.server.token_stats import TokenCount

@@ -7,9 +7,9 @@ arguments in the same way.
 from __future__ import annotations
 
 from lurcher.errors import UsageError
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.surfaces import SEARCH, read
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

@@ -5,9 +5,10 @@ Parameters that other surfaces have too are declared in `lurcher.surfaces`; the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lurcher import surfaces as p
 from lurcher.errors import UsageError
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.surfaces import Parameter, read
 
 if TYPE_CHECKING:

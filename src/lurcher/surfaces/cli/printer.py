@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from lurcher.config import wants_colour
-from lurcher.runtime.light import TYPE_CHECKING, pattern
+from lurcher.runtime.deferred import pattern
 from lurcher.runtime.process import format_count, printable
 from lurcher.terms import split
 from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit, SymbolAnswer
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Sequence, Set

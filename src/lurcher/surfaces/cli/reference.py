@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from lurcher import config
 from lurcher.config.removed import REMOVED
+from lurcher.config.schema import Setting
 from lurcher.config.trust import TABLE
 from lurcher.errors import UsageError
 from lurcher.surfaces import Parameter
@@ -229,14 +228,13 @@ def _section(section: str) -> Iterator[str]:
         yield ""
     yield "| setting | default | allowed | in a project | meaning |"
     yield "|---|---|---|---|---|"
-    for item in fields(part):
-        value = getattr(part, item.name)
+    for item in part.declared().values():
         cells = (
             f"`{section}.{item.name}`",
-            f"`{json.dumps(value)}`",
-            _allowed(item.metadata, value),
+            f"`{json.dumps(item.default)}`",
+            _allowed(item),
             _in_project(f"{section}.{item.name}"),
-            _cell(item.metadata["doc"]),
+            _cell(item.doc),
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
@@ -278,14 +276,14 @@ def services() -> Iterator[str]:
             yield f"| `{key}` | {variable} | `{json.dumps(value)}` | {_cell(meaning)} |"
 
 
-def _allowed(bounds: Any, value: object) -> str:
-    if bounds["choices"]:
-        return ", ".join(f"`{choice}`" for choice in bounds["choices"])
-    if isinstance(value, bool):
+def _allowed(item: Setting) -> str:
+    if item.choices:
+        return ", ".join(f"`{choice}`" for choice in item.choices)
+    if isinstance(item.default, bool):
         return "`true`, `false`"
-    low, high = bounds["low"], bounds["high"]
+    low, high = item.low, item.high
     if low is None and high is None:
-        return "text" if isinstance(value, str) else "any"
+        return "text" if isinstance(item.default, str) else "any"
     if high is None:
         return f"{low:,} or more"
     return f"{low:,} to {high:,}"

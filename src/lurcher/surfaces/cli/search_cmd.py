@@ -7,9 +7,9 @@ import time
 
 from lurcher.errors import ConfigError, QueryError, UsageError
 from lurcher.runtime.fastjson import dumps
-from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.runtime.process import CLEAR_LINE, raw_stream
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
