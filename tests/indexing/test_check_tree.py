@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +120,8 @@ def test_only_the_index_may_be_rewritten(repo: Path) -> None:
     git(repo, "update-index", "--index-version", "4")
     assert standing.reindexed(str(repo), about, 0) is not None
     for other in (
-        replace(standing, tracked="0" * 32), replace(standing, tracked=""), replace(standing, index=".git/HEAD"),
-        replace(standing, index="nowhere"), replace(standing, settled=False),
+        standing.replace(tracked="0" * 32), standing.replace(tracked=""), standing.replace(index=".git/HEAD"),
+        standing.replace(index="nowhere"), standing.replace(settled=False),
     ):  # fmt: skip
         assert other.reindexed(str(repo), about, 0) is None
     assert standing.reindexed(str(repo), "other settings", 0) is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +192,7 @@ def test_names_with_dots_are_only_names(tmp_path: Path) -> None:
     standing = TreeSignature("c", folders, {"d..": FOLDER}, read_by_git, 7, True)
     written = Manifest(1, print_, (), {"a..b/x..y": ROW, "..c/...": ROW}, {}, 5, frozenset({"..c/..."}), standing)
     manifests.write_manifest(tmp_path, written)
-    assert manifests.read_manifest(tmp_path, print_) == replace(written, rows=dict(sorted(written.rows.items())))
+    assert manifests.read_manifest(tmp_path, print_) == written.replace(rows=dict(sorted(written.rows.items())))
 
 
 def test_a_row_behind_a_link_is_not_looked_at(repo: Path, tmp_path: Path) -> None:
@@ -205,11 +204,11 @@ def test_a_row_behind_a_link_is_not_looked_at(repo: Path, tmp_path: Path) -> Non
     about = sources.circumstances(project.root, projects.listing_settings(project.settings))
     assert manifest.signature is not None
     assert check_tree(manifest, repo, about, 10**6) is not None
-    forged = replace(manifest, rows={**manifest.rows, "link/secret.py": ROW})
+    forged = manifest.replace(rows={**manifest.rows, "link/secret.py": ROW})
     assert check_tree(forged, repo, about, 10**6) is None
     status = (repo / "link").lstat()
     link = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    standing = replace(manifest.signature, folders={**manifest.signature.folders, "link": link})
-    assert check_tree(replace(forged, signature=standing), repo, about, 10**6) is None
-    inner = replace(manifest.signature, folders={**manifest.signature.folders, "no/where": link})
-    assert check_tree(replace(forged, signature=inner), repo, about, 10**6) is None
+    standing = manifest.signature.replace(folders={**manifest.signature.folders, "link": link})
+    assert check_tree(forged.replace(signature=standing), repo, about, 10**6) is None
+    inner = manifest.signature.replace(folders={**manifest.signature.folders, "no/where": link})
+    assert check_tree(forged.replace(signature=inner), repo, about, 10**6) is None

@@ -181,7 +181,7 @@ def test_a_grammar_that_cannot_be_loaded_is_tried_once(package: Callable[[str], 
 def test_of_two_grammars_the_older_is_kept() -> None:
     now = used("python")
     assert now is not None and now.version not in ("", languages.UNKNOWN)
-    older, newer = now._replace(version="0.1"), now._replace(version="99.1")
+    older, newer = now.replace(version="0.1"), now.replace(version="99.1")
     assert merged({}, ["python", "text"]) == {"python": now}
     assert merged({"python": older}, ["python"]) == {"python": older}
     assert merged({"python": newer}, ["python"]) == {"python": now}

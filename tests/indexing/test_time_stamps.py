@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +175,7 @@ def test_a_signature_is_trusted_by_the_same_rule() -> None:
         assert believed(made(**{part: {"x": young}}), None, now + FINE_NS + 1)
     future = made(folders={"": young}, started=now - LONG_NS)
     assert not believed(future, future, now - LONG_NS)
-    assert believed(replace(future, started_ns=now + 1), future, now)
-    assert not believed(replace(future, started_ns=now - 1), future, now)
-    assert not believed(replace(future, started_ns=now + 1, folders={"": (1, 6, now, 2)}), future, now)
+    assert believed(future.replace(started_ns=now + 1), future, now)
+    assert not believed(future.replace(started_ns=now - 1), future, now)
+    assert not believed(future.replace(started_ns=now + 1, folders={"": (1, 6, now, 2)}), future, now)
     assert settle_signature(None, future, now) is None

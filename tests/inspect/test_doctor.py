@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,7 +228,7 @@ def rewrite(
     rows = dict(manifest.rows)
     change(rows)
     segments = (first or manifest.segments[0], *manifest.segments[1:])
-    manifests.write_manifest(project.store.folder, replace(manifest, rows=rows, segments=segments, settled=frozenset(settled)))
+    manifests.write_manifest(project.store.folder, manifest.replace(rows=rows, segments=segments, settled=frozenset(settled)))
 
 
 def test_a_manifest_that_leads_to_other_files_is_found(indexed: Path) -> None:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,7 +40,7 @@ class Looker:
         self.root, self.settings = root, settings
         self.listing = list_files(root, settings)
         assert self.listing.signature is not None
-        self.signature: TreeSignature = replace(self.listing.signature, settled=True)
+        self.signature: TreeSignature = self.listing.signature.replace(settled=True)
         time.sleep(0.02)  # a tick of the file system's clock
 
     def holds(self) -> bool:
