@@ -1,16 +1,62 @@
 """The values that cross the seams: not changed once made, free of behaviour beyond their own shape.
 
 Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as slices are.
+
+Importing `dataclasses` takes 19 ms of processor time, and each class half a millisecond; a whole search takes 45. So these
+classes, and those of other modules that every search loads, are written out, with `Record` for what they share. Classes of
+modules that a plain search does not load are dataclasses.
 """
 
 from __future__ import annotations
 
-from lurcher.runtime.record import Record
-
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, TypeAlias
+    from typing import Any, TypeAlias, TypeVar
+
+    R = TypeVar("R", bound="Record")
+
+
+class Record:
+    """Compared, hashed, shown, copied and pickled by what its slots hold, which are the arguments of `__init__` in their order.
+
+    Not to be changed once made, though nothing prevents it: a check would make creating one ten times as slow.
+    """
+
+    __slots__: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
+    """Those of the slots that are neither compared nor hashed."""
+
+    def __values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        compared = (name for name in self.__slots__ if name not in self.uncompared)
+        return all(getattr(self, name) == getattr(other, name) for name in compared)
+
+    def __hash__(self) -> int:
+        return hash(tuple([getattr(self, name) for name in self.__slots__ if name not in self.uncompared]))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__values().items())
+        return f"{type(self).__qualname__}({shown})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (type(self), self.__values())
+
+    def replace(self: R, **changes: Any) -> R:
+        """A copy with some fields changed."""
+        return type(self)(**{**self.__values(), **changes})
+
+    __replace__ = replace
+
+
+def _make(kind: type[R], values: dict[str, Any]) -> R:
+    return kind(**values)
+
 
 HEADING = "heading"
 """The kind of definition that a heading of a note is."""

@@ -28,10 +28,8 @@ from itertools import pairwise
 
 from lurcher.config import Settings
 from lurcher.errors import CursorError, QueryError, Template
-from lurcher.runtime.deferred import Protocol
-from lurcher.runtime.fastjson import blake2b, dumps
-from lurcher.runtime.record import Record
-from lurcher.types import Answer, Degraded, Hit, IndexState, Why
+from lurcher.runtime.stdlib import Protocol, blake2b, dumps
+from lurcher.types import Answer, Degraded, Hit, IndexState, Record, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,14 +12,13 @@ from lurcher import answer
 from lurcher.lanes import is_located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking import Context, Ranking
-from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.kernel import native
 from lurcher.runtime.process import check_cancelled
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import blake2b
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
-from lurcher.types import Hit, Match, Query, Why
+from lurcher.types import Hit, Match, Query, Record, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

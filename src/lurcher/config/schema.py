@@ -7,7 +7,7 @@ All other numbers are constants beside the formula that uses them. If you remove
 
 from __future__ import annotations
 
-from lurcher.runtime.record import Record
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import os
 
 from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS
 from lurcher.errors import ConfigError, Template
-from lurcher.runtime.record import Record
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from lurcher.answer import build_answer
 from lurcher.query.validate import as_tuple
-from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import np
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Protocol
 from lurcher.sources.roles import MARKED_UP, PARSED, is_note
-from lurcher.types import Answer, Degraded, Progress, silent
+from lurcher.types import Answer, Degraded, Progress, Record, silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

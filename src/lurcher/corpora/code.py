@@ -16,10 +16,9 @@ from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
 from lurcher.runtime.kernel import np
 from lurcher.runtime.process import Stopwatch
-from lurcher.runtime.record import Record
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.terms import compound
-from lurcher.types import Answer, Degraded, Query, SymbolAnswer, SymbolHit
+from lurcher.types import Answer, Degraded, Query, Record, SymbolAnswer, SymbolHit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from _thread import RLock
 
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex
 from lurcher.languages import outdated
-from lurcher.runtime.deferred import Generic, TypeVar
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Generic, TypeVar
 from lurcher.storage import IndexFolder
 from lurcher.storage import manifest as manifests
-from lurcher.types import Degraded
+from lurcher.types import Degraded, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

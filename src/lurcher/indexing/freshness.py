@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 
-from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import native
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Protocol
 from lurcher.sources import Entry, Listing, Marks, TreeSignature, mark
 from lurcher.storage.manifest import ROW_BYTES, STAMP_OFFSET, FileRow, FileRows, Manifest
-from lurcher.types import Degraded, IndexState
+from lurcher.types import Degraded, IndexState, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

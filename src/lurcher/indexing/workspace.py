@@ -13,13 +13,12 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
-from lurcher.runtime.record import Record
 from lurcher.sources import Root, find_root
 from lurcher.storage import digest_root
 from lurcher.storage.manifest import WAITING
 from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Degraded, Filter, IndexState
+from lurcher.types import Degraded, Filter, IndexState, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

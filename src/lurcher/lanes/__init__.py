@@ -12,12 +12,11 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError, UsageError
 from lurcher.query import Plan
 from lurcher.runtime import find
-from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.process import check_cancelled
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Protocol
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Degraded, LaneWhy, Match
+from lurcher.types import Degraded, LaneWhy, Match, Record
 from lurcher.vectors import Model
 
 TYPE_CHECKING = False

@@ -15,13 +15,12 @@ from math import log
 from lurcher.config.schema import LexicalSettings
 from lurcher.lanes import FileScores, Request, best_units_by_file, count_above_and_equal, rank_of_unit
 from lurcher.query import REPORT, Group
-from lurcher.runtime.deferred import TypeVar
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import TypeVar
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.tables import PostingSum
-from lurcher.types import LaneWhy
+from lurcher.types import LaneWhy, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

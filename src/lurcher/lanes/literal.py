@@ -14,11 +14,10 @@ from lurcher.lanes import Request
 from lurcher.query.text_pattern import TextPattern
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.process import check_cancelled
-from lurcher.runtime.record import Record
 from lurcher.storage.segment import HAS_UNINDEXED_WORDS, Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound, words
-from lurcher.types import LaneWhy, Match
+from lurcher.types import LaneWhy, Match, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

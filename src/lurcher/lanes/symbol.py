@@ -5,12 +5,11 @@ from __future__ import annotations
 from lurcher.lanes import Request, order_by_path
 from lurcher.query import split_qualified_name
 from lurcher.runtime.kernel import np
-from lurcher.runtime.record import Record
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
-from lurcher.types import Definition, LaneWhy, SymbolHit
+from lurcher.types import Definition, LaneWhy, Record, SymbolHit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

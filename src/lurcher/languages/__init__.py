@@ -20,7 +20,7 @@ import os
 import sys
 from functools import cache
 
-from lurcher.runtime.record import Record
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from lurcher.languages.table import ROWS
-from lurcher.runtime.record import Record
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

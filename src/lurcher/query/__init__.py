@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from lurcher.runtime.deferred import Protocol, pattern
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Protocol, pattern
 from lurcher.terms import split, words
 from lurcher.terms.vocabulary import STOP_WORDS, abbreviations, stem
-from lurcher.types import Query
+from lurcher.types import Query, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from bisect import bisect_right
 from functools import cached_property
 
 from lurcher.errors import MissingExtra, QueryError, Template
-from lurcher.runtime.deferred import pattern
-from lurcher.runtime.record import Record
-from lurcher.types import CASES
+from lurcher.runtime.stdlib import pattern
+from lurcher.types import CASES, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
 from lurcher.query import Plan
 from lurcher.runtime import find
 from lurcher.runtime.kernel import np
-from lurcher.runtime.record import Record
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
-from lurcher.types import LaneWhy, Why
+from lurcher.types import LaneWhy, Record, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

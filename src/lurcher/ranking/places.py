@@ -15,8 +15,8 @@ from math import exp, fsum, log
 
 from lurcher.query import REPORT, SYMBOL
 from lurcher.ranking import Context
-from lurcher.runtime.record import Record
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.types import Record
 
 
 class Weights(Record):

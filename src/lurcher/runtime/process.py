@@ -20,7 +20,7 @@ from _thread import RLock, _local, allocate_lock
 from time import monotonic
 
 from lurcher.errors import DeadlineExceeded
-from lurcher.runtime.deferred import Protocol
+from lurcher.runtime.stdlib import Protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from collections import namedtuple
 from struct import Struct
 
 from lurcher.errors import PathError
-from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.kernel import native
-from lurcher.runtime.record import Record
-from lurcher.sources import git
+from lurcher.runtime.stdlib import blake2b
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +120,8 @@ def _in_work_tree(top: str, asked: str, folder: str) -> Root:
     prefix = _relative(asked, top)
     if not prefix:
         return Root(top, True, "")
+    from lurcher.sources import git
+
     # "./" keeps a name such as ":(top)" from being read as pathspec magic; this command refuses --literal-pathspecs.
     process = git.start(top, "check-ignore", "-q", "--", f"./{prefix}")
     status, _ = git.finish(process)
@@ -205,6 +206,7 @@ AMBIGUOUS_FOLDERS = (
     *("vendor", "third_party", "third-party", "thirdparty", "dist", "build", "target", "out", "obj", "_build"),
     *("venv", "dist-newstyle"),
 )
+_HOME_VARIABLES = ("HOME", "XDG_CONFIG_HOME")
 MOST_EXAMPLES = 3
 """Paths that are kept for each reason to leave files out."""
 INTERNAL_FOLDERS = frozenset({".git", ".lurcher"})
@@ -315,10 +317,16 @@ def name_reason(name: str, extension: str) -> str | None:
         return "minified-name"
     return None
 
+def _git_environment() -> tuple[tuple[str, str], ...]:
+    """The environment variables that decide which configuration git reads, sorted by name."""
+    found = ((name, value) for name, value in os.environ.items() if name.startswith("GIT_CONFIG_") or name in _HOME_VARIABLES)
+    return tuple(sorted(found))
+
+
 def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what a listing depends on besides the tree: settings, environment, and what the user may read."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
-    decisive = repr((root.git, settings, user, git.config_environment()))
+    decisive = repr((root.git, settings, user, _git_environment()))
     return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()
 
 

@@ -17,7 +17,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lurcher.runtime.fastjson import blake2b
+from lurcher.runtime.stdlib import blake2b
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from lurcher.runtime.deferred import pattern
+from lurcher.runtime.stdlib import pattern
 
 TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
 

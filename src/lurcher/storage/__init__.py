@@ -12,9 +12,8 @@ from functools import cached_property
 
 from lurcher.config import PROJECT_FILE, PYPROJECT
 from lurcher.errors import ConfigError, CorruptIndex, PathError, Template
-from lurcher.runtime.deferred import pattern
-from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.process import exists
+from lurcher.runtime.stdlib import blake2b, pattern
 from lurcher.sources import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import MAGIC, Container, file_stamp

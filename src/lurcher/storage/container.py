@@ -21,10 +21,9 @@ from functools import cache, partial
 from struct import Struct
 
 from lurcher.errors import CorruptIndex, LurcherError, Template
-from lurcher.runtime.deferred import Generic, TypeVar
-from lurcher.runtime.fastjson import blake2b, loads
 from lurcher.runtime.kernel import native
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Generic, TypeVar, blake2b, loads
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

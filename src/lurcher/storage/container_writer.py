@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from lurcher.runtime.fastjson import blake2b, dumps
+from lurcher.runtime.stdlib import blake2b, dumps
 from lurcher.storage.container import (
     BLOCK_BYTES,
     BLOCK_LIST_SUFFIX,

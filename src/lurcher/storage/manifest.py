@@ -16,13 +16,13 @@ from struct import Struct
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.languages import Used, checked
 from lurcher.runtime import VERSION
-from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import native, np
 from lurcher.runtime.process import exists
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Protocol
 from lurcher.sources import Mark, Marks, TreeSignature, paths_in
 from lurcher.storage.container import Container
 from lurcher.storage.segment import FORMAT
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from functools import cached_property
 from itertools import accumulate
 
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.record import Record
 from lurcher.storage.container import BoundedCache, Container, Layout
 from lurcher.storage.tables import (
     FILE_VECTORS,
@@ -25,7 +24,7 @@ from lurcher.storage.tables import (
     read_rows,
     stored_list,
 )
-from lurcher.types import Definition
+from lurcher.types import Definition, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

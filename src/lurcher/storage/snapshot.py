@@ -9,9 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import cache, cached_property
 
-from lurcher.runtime.deferred import Protocol
 from lurcher.runtime.kernel import np
-from lurcher.runtime.record import Record
+from lurcher.runtime.stdlib import Protocol
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import (
@@ -29,7 +28,7 @@ from lurcher.storage.segment import (
 from lurcher.storage.table_snapshot import TableSnapshot
 from lurcher.storage.tables import CosineIndex, Direction, PostingSum, TableRows, normalise_lengths
 from lurcher.terms import split, words
-from lurcher.types import Definition, qualified_name
+from lurcher.types import Definition, Record, qualified_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

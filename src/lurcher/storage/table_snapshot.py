@@ -6,8 +6,8 @@ from bisect import bisect_right
 from functools import cached_property
 from itertools import islice
 
-from lurcher.runtime.deferred import Generic, TypeVar
 from lurcher.runtime.kernel import np
+from lurcher.runtime.stdlib import Generic, TypeVar
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import FILES, MAX_CACHED_ROWS, MAX_CACHED_TERMS, Schema, Segment
 from lurcher.storage.tables import TableRows

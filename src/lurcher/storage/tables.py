@@ -17,8 +17,8 @@ from math import fsum, sqrt
 from struct import Struct
 
 from lurcher.runtime.kernel import native, np
-from lurcher.runtime.record import Record
 from lurcher.storage.container import Container, Layout
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

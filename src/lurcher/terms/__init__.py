@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 
-from lurcher.runtime.deferred import pattern
+from lurcher.runtime.stdlib import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

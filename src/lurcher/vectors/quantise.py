@@ -11,7 +11,7 @@ change a result.
 from __future__ import annotations
 
 from lurcher.runtime.kernel import native
-from lurcher.runtime.record import Record
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from struct import Struct
 from lurcher.errors import LurcherError, ModelError
 from lurcher.runtime.kernel import native
 from lurcher.runtime.kernel import np as small
-from lurcher.runtime.record import Record
 from lurcher.storage.container import BoundedCache, Container
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

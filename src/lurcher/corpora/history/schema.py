@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.errors import Template
 from lurcher.runtime import VERSION
-from lurcher.runtime.record import Record
 from lurcher.sources.git.commit import KINDS
 from lurcher.sources.git.refs import NO_HEAD, Head
 from lurcher.storage.container import Container, Layout
@@ -23,6 +22,7 @@ from lurcher.storage.manifest import Common, ManifestFormat, Sections
 from lurcher.storage.segment import FORMAT, Blob, Schema, Segment, Table
 from lurcher.storage.tables import VectorGroup
 from lurcher.storage.vectors import VectorSidecar
+from lurcher.types import Record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -31,7 +31,6 @@ _FIXED = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
 }
-_HOME_VARIABLES = ("HOME", "XDG_CONFIG_HOME")
 _OPTIONS = ("--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
 
 
@@ -43,13 +42,6 @@ def environment() -> dict[str, str]:
         if not name.startswith("GIT_") or name.startswith("GIT_CONFIG_")
     }
     return kept | _FIXED
-
-
-def config_environment() -> tuple[tuple[str, str], ...]:
-    """The environment variables that decide which configuration git reads, sorted by name."""
-    return tuple(
-        sorted((name, value) for name, value in os.environ.items() if name.startswith("GIT_CONFIG_") or name in _HOME_VARIABLES)
-    )
 
 
 def config_paths() -> list[str]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from lurcher.config import wants_colour
-from lurcher.runtime.deferred import pattern
 from lurcher.runtime.process import format_count, printable
+from lurcher.runtime.stdlib import pattern
 from lurcher.terms import split
 from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit, SymbolAnswer
 

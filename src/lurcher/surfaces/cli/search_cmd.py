@@ -6,8 +6,8 @@ import sys
 import time
 
 from lurcher.errors import ConfigError, QueryError, UsageError
-from lurcher.runtime.fastjson import dumps
 from lurcher.runtime.process import CLEAR_LINE, raw_stream
+from lurcher.runtime.stdlib import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pkgutil
 import pytest
 
 import lurcher
-from lurcher.runtime.record import Record
-from lurcher.types import Filter, Hit, Match, Query, Why
+from lurcher.types import Filter, Hit, Match, Query, Record, Why
 
 
 class Point(Record):

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from lurcher.runtime.deferred import Generic, TypeVar, pattern
+from lurcher.runtime.stdlib import Generic, TypeVar, pattern
 
 
 def test_a_pattern_is_like_a_compiled_one() -> None:
@@ -18,7 +18,7 @@ def test_a_pattern_is_like_a_compiled_one() -> None:
 
 
 def test_a_pattern_is_compiled_when_it_is_used() -> None:
-    code = "import sys; from lurcher.runtime.deferred import pattern as p; a = p('('); assert 're' not in sys.modules; a.match"
+    code = "import sys; from lurcher.runtime.stdlib import pattern as p; a = p('('); assert 're' not in sys.modules; a.match"
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     assert "re.error" in done.stderr or "PatternError" in done.stderr, done.stderr
 

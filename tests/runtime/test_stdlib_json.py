@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.runtime import fastjson
+from lurcher.runtime import stdlib
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -25,20 +25,20 @@ WITHOUT = pytest.mark.parametrize("without", [False, True], ids=["quick", "stand
 def standard(monkeypatch: pytest.MonkeyPatch, without: bool) -> None:
     """As where the code of the standard library is not to be had."""
     if without:
-        monkeypatch.setattr(fastjson, "_scanner", lambda: None)
-        monkeypatch.setattr(fastjson, "_encoder", lambda: None)
+        monkeypatch.setattr(stdlib, "_scanner", lambda: None)
+        monkeypatch.setattr(stdlib, "_encoder", lambda: None)
 
 
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.booleans(), st.booleans())
 def test_values_are_written_and_read_as_json_does(value: Any, ascii_only: bool, ordered: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered)
-    assert fastjson.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered) == text
+    assert stdlib.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered) == text
     close = json.dumps(value, separators=(",", ":"))
-    assert fastjson.dumps(value, separators=(",", ":")) == close
-    assert fastjson.loads(close) == fastjson.loads(f" {close}\n") == json.loads(close)
+    assert stdlib.dumps(value, separators=(",", ":")) == close
+    assert stdlib.loads(close) == stdlib.loads(f" {close}\n") == json.loads(close)
     if not any(0xD800 <= ord(letter) < 0xE000 for letter in text):
-        assert fastjson.loads(text.encode()) == json.loads(text)
+        assert stdlib.loads(text.encode()) == json.loads(text)
 
 
 @WITHOUT
@@ -47,18 +47,18 @@ def test_values_are_written_and_read_as_json_does(value: Any, ascii_only: bool, 
 )
 def test_what_is_no_json_is_an_error(standard: None, text: str | bytes) -> None:
     with pytest.raises((ValueError, RecursionError)):
-        fastjson.loads(text)
+        stdlib.loads(text)
 
 
 @WITHOUT
 def test_numbers_that_are_none(standard: None) -> None:
-    assert fastjson.dumps([math.inf, -math.inf]) == "[Infinity, -Infinity]"
-    assert fastjson.loads("[Infinity, -Infinity]") == [math.inf, -math.inf]
-    assert math.isnan(fastjson.loads("NaN"))
+    assert stdlib.dumps([math.inf, -math.inf]) == "[Infinity, -Infinity]"
+    assert stdlib.loads("[Infinity, -Infinity]") == [math.inf, -math.inf]
+    assert math.isnan(stdlib.loads("NaN"))
     with pytest.raises(TypeError, match="set is not JSON serializable"):
-        fastjson.dumps({1, 2})
+        stdlib.dumps({1, 2})
 
 
 def test_digests() -> None:
     for options in ({"digest_size": 8}, {"digest_size": 8, "key": b"k"}):
-        assert fastjson.blake2b(b"text", **options).digest() == hashlib.blake2b(b"text", **options).digest()  # type: ignore[arg-type]
+        assert stdlib.blake2b(b"text", **options).digest() == hashlib.blake2b(b"text", **options).digest()  # type: ignore[arg-type]
