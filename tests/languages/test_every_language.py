@@ -75,10 +75,10 @@ def test_an_entry_of_the_table_has_the_fields_of_a_language() -> None:
     """So that who reads `LANGUAGES` finds there what the language file says."""
     for name, entry in LANGUAGES.items():
         language = load_language(name)
-        assert [field for field in Entry._fields if field not in ("file", "decides")] == [
-            field for field in Entry._fields if hasattr(language, field)
+        assert [field for field in Entry.__slots__ if field not in ("file", "decides")] == [
+            field for field in Entry.__slots__ if hasattr(language, field)
         ]
-        assert all(getattr(entry, field) == getattr(language, field) for field in Entry._fields if hasattr(language, field))
+        assert all(getattr(entry, field) == getattr(language, field) for field in Entry.__slots__ if hasattr(language, field))
 
 
 def test_the_package_of_each_grammar_is_a_dependency_or_in_the_extra() -> None:
