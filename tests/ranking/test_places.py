@@ -32,7 +32,8 @@ def test_a_unit_named_by_the_question_comes_before_one_that_mentions_its_words()
 
 
 def test_the_formula_worked_by_hand() -> None:
-    """Without a dense lane: v = u^0.5 · exp(3.5 · encl), S = x · (v / max v)^0.15 · (v / max v of its file)^0.85 · 0.85^(n-1)."""
+    """Without a dense lane: v = u^0.5 · exp(3.5 · encl), and S = x · (v / max v)^0.15 · (v / max v of its file)^0.85 ·
+    0.85^(n-1)."""
     names = ("redirect", "other", "third")
     text = "\n\n".join(f"def {name}(value):\n    return value  # redirect {'x' * 900}" for name in names)
     context = context_of({"src/a.py": text, "src/b.py": "def redirect():\n    pass\n"}, "where is the redirect")
