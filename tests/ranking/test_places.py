@@ -6,7 +6,8 @@ from math import exp
 
 import pytest
 
-from lurcher.ranking import default, places
+from lurcher.ranking import default, places, ranking_named
+from lurcher.ranking.evidence import score_content
 from tests.small import context_of
 
 
@@ -52,3 +53,36 @@ def test_the_formula_worked_by_hand() -> None:
         expected[unit] = (v[unit] / most) ** 0.15 * (v[unit] / v[leads[0]]) ** 0.85 * 0.85**place
     assert dict(zip(ordered, scores, strict=True)) == pytest.approx(expected)
     assert scores == sorted(scores, reverse=True) and len(units[a]) == 3
+
+
+INLINE = (
+    "pub fn follow_redirect(url: &str) -> String {\n" + "    let next = step(url);\n" * 60 + "    next\n}\n\n"
+    "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn follows_a_redirect() {\n"
+    + '        assert_eq!(follow_redirect("redirect"), "follow redirect");\n' * 24
+    + "    }\n}\n"
+)
+
+
+@pytest.mark.parametrize("ranking", ["default", "classic"])
+def test_inline_tests_come_after_what_they_test_unless_the_query_asks_for_them(ranking: str) -> None:
+    def first_unit(query: str) -> str:
+        context = context_of({"src/redirect.rs": INLINE, "src/other.rs": "fn other() {}\n"}, query)
+        return context.snapshot.unit_text(ranking_named(ranking)(context).unit(0))
+
+    assert first_unit("follow redirect").startswith("pub fn follow_redirect")
+    assert "mod tests" in first_unit("follow redirect tests")
+
+
+def test_the_factor_of_inline_tests_is_in_why_and_the_file_does_not_gain_from_them() -> None:
+    context = context_of({"src/redirect.rs": INLINE, "src/other.rs": "fn other() {}\n"}, "follow redirect")
+    ranking = default.rank(context)
+    tests = context.snapshot.inline_tests.tolist()
+    assert tests and all("assert_eq!" in context.snapshot.unit_text(unit) for unit in tests)
+    why = ranking.why(ranking.units.index(tests[0]))
+    assert ("noise", 0.3, "inline test") in [(stage.stage, stage.factor, stage.note) for stage in why.stages]
+    value = sum(stage.amount or 0.0 for stage in why.stages)
+    for stage in why.stages:
+        value *= 1.0 if stage.factor is None else stage.factor
+    assert value == pytest.approx(ranking.scores[ranking.units.index(tests[0])])
+    plain = context_of({"src/redirect.rs": INLINE, "src/other.rs": "fn other() {}\n"}, "follow redirect tests")
+    assert score_content(context, 1.4).max() < score_content(plain, 1.4).max()

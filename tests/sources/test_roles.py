@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from lurcher.sources.roles import (
     BARREL,
     EXAMPLE,
+    GENERATED,
     LEGACY,
     NAMES,
     SETUP,
     STUB,
     TEST,
+    TRANSLATION,
     VENDORED,
     VERSIONED,
     roles,
@@ -29,6 +31,9 @@ from lurcher.sources.roles import (
         ("pkg/__tests__/a.js", TEST), ("examples/hello.py", EXAMPLE), ("docs/guide.rst", EXAMPLE),
         ("src/compat/a.py", LEGACY), ("pkg/__init__.py", BARREL), ("web/index.ts", BARREL),
         ("types/a.d.ts", STUB), ("a.pyi", STUB), ("setup.py", SETUP), (".github/workflows/ci.yml", SETUP),
+        ("api/user.pb.go", GENERATED), ("proto/user_pb2.py", GENERATED), ("lib/model.g.dart", GENERATED),
+        ("pkg/zz_generated.deepcopy.go", GENERATED), ("po/de.po", TRANSLATION), ("conf/locale/de/formats.py", TRANSLATION),
+        ("config/locales/pt-BR.yml", TRANSLATION), ("web/strings_zh_CN.properties", TRANSLATION),
         ("vendor/lib/a.c", VENDORED), ("third_party/x.py", VENDORED), ("api/v2/users.py", VERSIONED),
     ],
 )  # fmt: skip
@@ -37,7 +42,8 @@ def test_a_path_tells_the_role(path: str, role: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["src/client.py", "contest.py", "latest/index_of.go", "attest.rs", "video/v.py", "testament.c"]
+    "path", ["src/client.py", "contest.py", "latest/index_of.go", "attest.rs", "video/v.py", "testament.c", "src/i18n/load.ts",
+             "i18n/lib/api.ts", "src/locale.py", "generated_code.go"]
 )
 def test_ordinary_files_have_no_role(path: str) -> None:
     assert roles(path) == 0

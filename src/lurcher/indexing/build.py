@@ -12,8 +12,9 @@ from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
 from lurcher.languages.detect import HEAD, detect
 from lurcher.languages.parsed_file import ParsedFile, Span
+from lurcher.sources.content_roles import find_roles
 from lurcher.sources.decode import Skip, Text, is_minified, read_text
-from lurcher.sources.roles import is_note, roles
+from lurcher.sources.roles import TEST, is_note, roles
 from lurcher.storage.container import checksum
 from lurcher.storage.imports import ImportWriter
 from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNINDEXED_WORDS, NO_GRAMMAR, UNIT_FAMILIES
@@ -56,6 +57,7 @@ def build_segment(
     offset = first
     crc32 = checksum()
     stems: list[tuple[str, int]] = []
+    tests: list[int] = []
     for path, text in inputs:
         number = len(files)
         if begin is not None:
@@ -72,9 +74,11 @@ def build_segment(
         for i, words_above in enumerate(parsed.above):
             counter.add("above", first_unit + i, words_above)
         imports.put(number, parsed.imports)
+        role, inline = find_roles(text, parsed, roles(path))
+        tests += [first_unit + i for i in inline]
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
-            first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
+            first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), role,
             len(parts), min(_count_terms(" ".join(folders)), 65535), int(len(parts) > 1),
             _flags(text, parsed),
         ))  # fmt: skip
@@ -93,7 +97,9 @@ def build_segment(
     postings["definitions"] = _one_term_each(numbers[len(stems) :], [1] * len(keys))
     for field in UNIT_FAMILIES:
         found = postings[field]
-        unit_table[field] = np.bincount(found.owners, found.counts, len(unit_table)) if len(unit_table) else 0
+        lengths = np.bincount(found.owners, found.counts, len(unit_table)) if len(unit_table) else 0
+        unit_table[field] = np.minimum(lengths, np.iinfo(unit_table.dtype[field]).max)
+    unit_table["roles"][tests] = TEST
     file_table = np.array(files, FILE)
     for field in ("body", "comments"):
         incomplete = counter.incomplete(field)

@@ -21,7 +21,7 @@ from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.outline import OutlineSymbol, nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
 from lurcher.runtime.process import format_count
-from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
+from lurcher.sources.roles import ASIDE
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
@@ -34,8 +34,6 @@ _MOST_COUNTED = 24
 """Entry points whose uses are counted, chosen by how often their names occur."""
 _MOST_NAMES = 8
 _ENTRIES = TYPE_KINDS | FUNCTION_KINDS
-_ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED
-"""Roles of files that come last; the others are ordered by how many files import them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ def context(
 
 
 def _aside(snapshot: Snapshot, file: int) -> bool:
-    return bool(int(snapshot.file_roles[file]) & _ASIDE)
+    return bool(int(snapshot.file_roles[file]) & ASIDE)
 
 
 def _documentation(snapshot: Snapshot, path: str, files: Sequence[int]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lurcher.lanes import Request, order_by_path
 from lurcher.query import split_qualified_name
 from lurcher.runtime.kernel import np
-from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
+from lurcher.sources.roles import ASIDE, BARREL, TEST
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
@@ -134,11 +134,15 @@ def _score_container(definition: Definition, wanted: list[str], path: str) -> fl
     return 0.3 + 0.5 * share
 
 
+def _is_test(snapshot: Snapshot, match: SymbolMatch) -> bool:
+    return bool(int(snapshot.file_roles[match.file]) & TEST) or snapshot.is_inline_test(match.unit)
+
+
 def make_sort_key(snapshot: Snapshot, match: SymbolMatch, references: int) -> tuple[float, ...]:
     """Sorts definitions of one name: same spelling and right container first, then code before tests and other noise, then by
     strength, exported ones first, then by number of references."""
     roles = int(snapshot.file_roles[match.file])
-    aside = bool(roles & (TEST | EXAMPLE | LEGACY | STUB | VENDORED))
+    aside = bool(roles & ASIDE) or snapshot.is_inline_test(match.unit)
     other = not match.fits or not _is_spelled_same(match.definition, split_qualified_name(match.name))
     return (other, aside, -round(match.strength, 6), not match.definition.exported, bool(roles & BARREL), -references)
 
@@ -162,7 +166,7 @@ def rank_definitions(
         SymbolHit(
             match.definition.name, match.definition.qualified, match.definition.kind, snapshot.path(match.file),
             match.definition.start_line, match.definition.end_line, snapshot.language(match.file),
-            match.definition.signature, match.definition.exported, bool(int(snapshot.file_roles[match.file]) & TEST),
+            match.definition.signature, match.definition.exported, _is_test(snapshot, match),
             used.get(match.number),
         )  # fmt: skip
         for match in matches[:limit]

@@ -38,7 +38,7 @@ _PLACES = {
 class Context:
     __slots__ = (
         "snapshot", "plan", "settings", "lanes", "allowed", "limit", "own_words", "role_factors", "nearest", "cosines",
-        "notes", "alpha", "mmr",
+        "notes", "alpha", "mmr", "weighed",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +68,8 @@ class Context:
         """Weight of cosines in linear fusion; None: the setting."""
         self.mmr = mmr
         """Lambda of maximal marginal relevance; None: no diversification."""
+        self.weighed: LexicalScores | None = None
+        """What `evidence.weigh_units` made of the lexical scores."""
 
     @property
     def lexical(self) -> LexicalScores:

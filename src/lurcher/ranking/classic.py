@@ -14,7 +14,7 @@ from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.query import SYMBOL, split_qualified_name
 from lurcher.ranking import Context, Ranking, collect_lane_whys, weigh_installed_lanes
-from lurcher.ranking.evidence import explain_noise, noise_factors
+from lurcher.ranking.evidence import explain_noise, unit_factors
 from lurcher.ranking.linear import fuse_ranks
 from lurcher.runtime.kernel import np
 from lurcher.storage.snapshot import Snapshot
@@ -231,12 +231,10 @@ def _is_alike(word: str, part: str) -> bool:
 
 def apply_noise(context: Context, scores: dict[int, float], log: dict[int, list[StageWhy]]) -> None:
     """Tests, examples, old versions and barrels are multiplied down."""
-    factors = noise_factors(context)
-    for unit in scores:
-        file = int(context.snapshot.unit_file[unit])
-        if factors[file] != 1.0:
-            scores[unit] *= float(factors[file])
-            log.setdefault(unit, []).extend(explain_noise(context, file))
+    for unit, factor in zip(scores, unit_factors(context, np.array(list(scores), np.int64)).tolist(), strict=True):
+        if factor != 1.0:
+            scores[unit] *= factor
+            log.setdefault(unit, []).extend(explain_noise(context, unit))
 
 
 def apply_saturation(context: Context, scores: dict[int, float], log: dict[int, list[StageWhy]]) -> None:

@@ -16,6 +16,7 @@ from lurcher.query import LANGUAGE, REPORT, SYMBOL, Plan
 from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, places, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import (
     explain_noise,
+    get_inline_factor,
     noise_factors,
     score_content,
     score_definitions,
@@ -25,6 +26,7 @@ from lurcher.ranking.evidence import (
     score_phrase,
     score_stem,
     score_types,
+    weigh_units,
 )  # fmt: skip
 from lurcher.runtime.kernel import np
 from lurcher.storage.snapshot import Snapshot
@@ -129,12 +131,13 @@ def rank(context: Context) -> Ranking:
             amount = float(weight * values[file])
             if amount:
                 stages.append(StageWhy(kind, None, amount, context.notes.get((kind, file), "")))
-        stages += explain_noise(context, file)
+        stages += explain_noise(context, unit)
         stages.append(scaled)
         if not total:
             raise context.snapshot.segments[0].container.corrupt("its files share units")
-        if score != total / scale:
-            stages.append(StageWhy("place", score * scale / total, note="how well this place of the file fits"))
+        placed = total / scale * (get_inline_factor(context, unit) or 1.0)
+        if score != placed:
+            stages.append(StageWhy("place", score / placed, note="how well this place of the file fits"))
         return Why(collect_lane_whys(context, unit), total, tuple(stages))
 
     return Ranking(np.array(ordered, np.int64), np.array(scores), why, more, partial(prefetch_whys, context))
@@ -211,7 +214,7 @@ def _choose_lead_units(
         _set_best_units(best_units_by_file(snapshot, lane), best)
     if context.nearest is not None:
         best[snapshot.unit_file[context.nearest]] = context.nearest
-    _set_best_units(context.lexical.files, best)
+    _set_best_units(weigh_units(context).files, best)
     strongest: dict[int, float] = {}
     for match in context.symbols:
         if match.strength > strongest.get(match.file, MIN_DEFINITION_STRENGTH[context.plan.intent]):
@@ -237,7 +240,7 @@ def _order_rest(
     x: NDArray[np.float64],
 ) -> UnorderedTail:  # fmt: skip
     """The first units of all other files by their score, then every other matching unit; all below what has a place already."""
-    found, snapshot = context.lexical, context.snapshot
+    found, snapshot = weigh_units(context), context.snapshot
     without_score = len(leads) - int(np.count_nonzero(found.scores[leads]))
     count = int(found.files.scored[x > 0].sum()) + without_score - len(placed)
 

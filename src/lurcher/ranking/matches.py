@@ -11,7 +11,7 @@ from lurcher.lanes.literal import MAX_COUNTED, LiteralMatches
 from lurcher.lanes.structural import StructuralMatches
 from lurcher.query.text_pattern import TextPattern
 from lurcher.ranking import Context, Ranking, collect_lane_whys
-from lurcher.ranking.evidence import explain_noise, noise_factors
+from lurcher.ranking.evidence import explain_noise, unit_factors
 from lurcher.runtime.kernel import np
 from lurcher.types import StageWhy, Why
 
@@ -39,7 +39,7 @@ def rank_text_matches(context: Context) -> Ranking:
     defining = _find_definitions(context, found)
     for place, strength in defining.items():
         base[place] = strength
-    factors = noise_factors(context)[snapshot.unit_file[found.units]]
+    factors = unit_factors(context, found.units)
     factors = np.where(base == WHOLE, _MIN_DEFINITION_FACTOR + (1 - _MIN_DEFINITION_FACTOR) * factors, factors)
     # Among equals, the unit with more matches.
     scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MAX_COUNTED))
@@ -50,7 +50,7 @@ def rank_text_matches(context: Context) -> Ranking:
         strength = names.get(unit)
         note = "" if strength is None else "defines it" if strength == WHOLE else "defines something with it"
         stages = [StageWhy("definition", factor=strength / _TEXT_USE, note=note)] if strength is not None else []
-        less = explain_noise(context, int(snapshot.unit_file[unit]))
+        less = explain_noise(context, unit)
         if strength == WHOLE and less:
             factor = prod(stage.factor for stage in less if stage.factor is not None)
             factor = _MIN_DEFINITION_FACTOR + (1 - _MIN_DEFINITION_FACTOR) * factor
@@ -102,13 +102,13 @@ def rank_syntax_matches(context: Context) -> Ranking:
     found = lane.units if isinstance(lane, StructuralMatches) else {}
     units = np.fromiter(found, np.int64, len(found))
     values = np.fromiter((1.0 if here.defines else _SYNTAX_USE for here in found.values()), np.float64, len(found))
-    values *= noise_factors(context)[context.snapshot.unit_file[units]]
+    values *= unit_factors(context, units)
     order = order_units(context.snapshot, units, values)
 
     def why(unit: int, score: float) -> Why:
         use = StageWhy("definition", factor=_SYNTAX_USE, note="no match in it is a definition")
         stages = [] if found[unit].defines else [use]
-        stages += explain_noise(context, int(context.snapshot.unit_file[unit]))
+        stages += explain_noise(context, unit)
         return Why(collect_lane_whys(context, unit), 1.0, tuple(stages))
 
     return Ranking(units[order], values[order], why)

@@ -1,10 +1,11 @@
 """The order of places: which units of the best files are shown, and when.
 
-    v = u^β · exp(γ·cos + ε·encl)
+    v = u^β · exp(γ·cos + ε·encl) · noise
     S = x · (v / max v)^b · (v / max v of its file)^(1−b) · δ^(n−1)
 
 x is the file's score, u the unit's share of the best BM25 score, cos its cosine with the question, encl the share of the
-question's words, by rarity, in the names of the definitions around the unit's middle, and n the unit's place in its file.
+question's words, by rarity, in the names of the definitions around the unit's middle, noise the factor of inline tests, and n
+the unit's place in its file.
 So a strong second unit comes before the first of a weaker file, and a unit that only mentions the words of a question comes
 after one that is named by them.
 """
@@ -15,6 +16,8 @@ from math import exp, fsum, log
 
 from lurcher.query import REPORT, SYMBOL
 from lurcher.ranking import Context
+from lurcher.ranking.evidence import get_inline_factor
+from lurcher.sources.roles import INLINE_TESTS
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.types import Record
 
@@ -45,6 +48,8 @@ UNITS = 16
 """Units of one file that are placed, the best by BM25."""
 LEAST_SHARE = 0.02
 """The least u: a unit without a word of the question still has its cosine."""
+_LEAST_FACTOR = 1e-3
+"""The least noise: settings allow 0."""
 _NAMING_KINDS = TYPE_KINDS | FUNCTION_KINDS
 
 
@@ -93,6 +98,8 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
                 values = [v + weights.cosine * near[i] for v, i in zip(values, chosen, strict=True)]
         named = names.shares(file, chosen)
         row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, named, chosen, strict=True)]
+        if int(snapshot.file_roles[file]) & INLINE_TESTS:
+            row = [(v + log(max(get_inline_factor(context, unit), _LEAST_FACTOR)), unit) for v, unit in row]
         if file in defining:  # its lead defines the queried name, and comes first
             top = max(row)[0]
             row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]

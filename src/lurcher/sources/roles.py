@@ -1,4 +1,7 @@
-"""What part a file plays, read off its path: tests, examples, barrels and the like are rarely the answer."""
+"""What part a file plays, read off its path: tests, examples, barrels and the like are rarely the answer.
+
+`content_roles` reads the same off the text, for files whose path does not say it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ from functools import lru_cache
 
 from lurcher.runtime.stdlib import pattern
 
-TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
+(
+    TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA, GENERATED, TRANSLATION, INLINE_TESTS,
+) = (1 << i for i in range(12))  # fmt: skip
+"""Roles of a file. TEST is also the role of units; a file with INLINE_TESTS has some, but is not a test itself."""
 
 NAMES = {
     TEST: "test",
@@ -18,7 +24,13 @@ NAMES = {
     VENDORED: "vendored",
     VERSIONED: "superseded version",
     DATA: "data",
+    GENERATED: "generated",
+    TRANSLATION: "translation",
 }
+ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED | GENERATED | TRANSLATION
+"""Roles of files that come last where names and folders are listed; the others are ordered by how much they are used."""
+INLINE_TEST = "inline test"
+"""The name of the role TEST where it is that of a unit."""
 
 _TEST_FOLDERS = {
     "test", "tests", "testing", "__tests__", "spec", "specs", "testdata", "test_data", "fixtures", "__mocks__", "mocks",
@@ -55,7 +67,19 @@ _SETUP_NAMES = {
     "go.mod", "go.sum", "pom.xml", "gemfile", "composer.json", "tsconfig.json",
 }  # fmt: skip
 _SETUP_FOLDERS = {".github", ".circleci", ".gitlab", "ci", ".ci", ".azure-pipelines", ".vscode", ".devcontainer"}
-_VENDORED = {"vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "external", "node_modules", "extern"}
+_VENDORED = {
+    "vendor", "vendored", "_vendor", "_vendored", "vendors", "third_party", "third-party", "thirdparty", "3rdparty",
+    "3rd-party", "3rd_party", "external", "node_modules", "bower_components", "site-packages", "extern",
+}  # fmt: skip
+_GENERATED_NAME = pattern(
+    r".*(_pb2(_grpc)?\.pyi?|\.pb(\.gw|\.validate)?\.(go|cc|h|c|swift|dart|rs)|[._-]generated\.\w+|\.g\.(dart|cs|i\.cs)|"
+    r"\.freezed\.dart|\.designer\.cs)$|zz_generated\."
+)
+_TRANSLATION_FOLDERS = {"locale", "locales", "i18n", "l10n", "translation", "translations", "lc_messages", "nls"}
+_TRANSLATION_EXTENSIONS = {"po", "pot", "xlf", "xliff", "arb", "strings", "stringsdict"}
+_LOCALE = pattern(r"(?!js|ts|py|go|rb|rs|db|ui|io|vm)[a-z]{2}([_-]\w{2,4})?$|[a-z]{3}[_-][A-Z]{2}$")
+_REGIONAL = pattern(r"(.*[._-])?[a-z]{2}[_-]([A-Z]{2}|Hans|Hant)$")
+"""A locale with its region, such as `pt_BR`, which is hardly ever anything else."""
 
 
 def roles(path: str) -> int:
@@ -84,7 +108,20 @@ def roles(path: str) -> int:
         flags |= SETUP
     if _LIBRARY_NAME.match(low_name):
         flags |= VENDORED
+    if _GENERATED_NAME.match(low_name):
+        flags |= GENERATED
+    if extension.lower() in _TRANSLATION_EXTENSIONS or _REGIONAL.match(stem) or _holds_translations(folder, stem):
+        flags = flags & ~DATA | TRANSLATION
     return flags
+
+
+def _holds_translations(folder: str, stem: str) -> bool:
+    """Whether a folder of translations is above a folder or a file that is named after a locale."""
+    folders = folder.split("/")
+    for i, name in enumerate(folders):
+        if name.lower() in _TRANSLATION_FOLDERS:
+            return any(_LOCALE.match(below) for below in (*folders[i + 1 :], stem))
+    return False
 
 
 @lru_cache(maxsize=1 << 10)

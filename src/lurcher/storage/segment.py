@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-FORMAT = 13
+FORMAT = 14
 """Of segments and manifests, whatever their schema."""
 
 UNIT_FIELDS = ("body", "comments", "symbols")
@@ -80,7 +80,7 @@ FILE = [
 ]  # fmt: skip
 UNIT = [
     ("file", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("definition", "<i4"),
-    ("body", "<u4"), ("comments", "<u4"), ("symbols", "<u4"), ("above", "<u4"),
+    ("body", "<u4"), ("comments", "<u4"), ("symbols", "<u4"), ("above", "<u2"), ("roles", "<u2"),
 ]  # fmt: skip
 DEFINITION = [
     ("file", "<u4"), ("unit", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("name", "<u4"),

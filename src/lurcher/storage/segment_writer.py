@@ -232,7 +232,7 @@ class PythonRowBuilder:
             _count_chunk(counter, first_unit + i, chunk, text, parsed.comments)
             self._units.append((
                 file, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line,
-                -1 if shown[i] < 0 else first_definition + shown[i], 0, 0, 0, 0,
+                -1 if shown[i] < 0 else first_definition + shown[i], 0, 0, 0, 0, 0,
             ))  # fmt: skip
         names = 0
         for definition, owner in zip(parsed.definitions, owners, strict=True):

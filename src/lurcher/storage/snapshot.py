@@ -11,7 +11,7 @@ from functools import cache, cached_property
 
 from lurcher.runtime.kernel import np
 from lurcher.runtime.stdlib import Protocol
-from lurcher.sources.roles import VERSIONED, version_of
+from lurcher.sources.roles import INLINE_TESTS, VERSIONED, version_of
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import (
     FILE_FIELDS,
@@ -219,6 +219,17 @@ class Snapshot(TableSnapshot[Segment]):
     @cached_property
     def file_roles(self) -> NDArray[Any]:
         return self.file_column("roles")
+
+    @cached_property
+    def inline_tests(self) -> NDArray[np.int64]:
+        """The units that are tests within files that are not."""
+        if not len(self.file_roles) or int(self.file_roles.max()) < INLINE_TESTS:  # no other role is larger
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.unit_column("roles"))
+
+    def is_inline_test(self, unit: int) -> bool:
+        segment, local = self._place("units", unit)
+        return bool(int(segment.units["roles"][local]))
 
     @cached_property
     def languages(self) -> tuple[str, ...]:

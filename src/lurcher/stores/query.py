@@ -30,7 +30,7 @@ from lurcher.errors import LurcherError, ServerError
 from lurcher.lanes.dense import find_direction
 from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
 from lurcher.query import REPORT, SYMBOL, Plan, split_qualified_name
-from lurcher.ranking.evidence import DATA, SETUP, VENDORED
+from lurcher.ranking.evidence import DATA, GENERATED, SETUP, TRANSLATION, VENDORED
 from lurcher.sources import roles
 from lurcher.stores.base import Head, Sparse, StoredFile
 from lurcher.stores.records import SPARSE_MASK, hash_term
@@ -60,7 +60,8 @@ def role_factors(flags: NDArray[Any]) -> NDArray[np.float64]:
     noise = NoiseSettings()  # the defaults: the settings of one user do not decide what a team shares
     by_role = {
         roles.TEST: noise.tests, roles.LEGACY: noise.legacy, roles.EXAMPLE: noise.examples, roles.STUB: noise.stub,
-        roles.SETUP: SETUP, roles.VENDORED: VENDORED, roles.DATA: DATA,
+        roles.SETUP: SETUP, roles.VENDORED: VENDORED, roles.DATA: DATA, roles.GENERATED: GENERATED,
+        roles.TRANSLATION: TRANSLATION,
     }  # fmt: skip
     found = np.ones(len(flags))
     for role, factor in by_role.items():
