@@ -55,7 +55,8 @@ _C = _marks(
     [b"TEST"], rb"(?:\w+_)?TEST(?:_[A-Z]+)*\s*\(", rb"(?:EXPECT|ASSERT|REQUIRE|CHECK)\w*\s*\(|\bassert\w*\s*\(",
 )
 _SPEC = _marks(
-    [b"describe", b"def test_"], rb"(?:RSpec\.)?describe\b[ (].*\bdo\b|def test_", rb"\bassert|\bexpect\b|\bshould\b|\b(?:must|wont)_"
+    [b"describe", b"def test_"], rb"(?:RSpec\.)?describe\b[ (].*\bdo\b|def test_",
+    rb"\bassert|\bexpect\b|\bshould\b|\b(?:must|wont)_"
 )
 _MARKS = {
     "rust": _marks(
