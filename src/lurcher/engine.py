@@ -183,7 +183,7 @@ class Engine:
         mmr: float | None = None, since: str | None = None, until: str | None = None, author: str | None = None,
         outcomes: Sequence[str] = (), tags: Sequence[str] = (), libraries: Sequence[str] = (), refresh: bool = True,
         check: bool = True, progress: Progress = silent, views: Sequence[View] | None = None, reasons: bool = True,
-        links: bool = True
+        links: bool = True, flat: bool = False
     ) -> Answer:  # fmt: skip
         """The best answer to a question: hits in order, each with its reason.
 
@@ -195,11 +195,12 @@ class Engine:
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         `views` are for who has compared the tree with the index already; without `reasons` hits do not tell why they are
         there, and without `links` not what they have to do with hits of other sources.
+        A hit is a file with one to five places; with `flat` each place is a hit of its own.
         """
         request = SearchRequest(
             text, sources, limit, mode, ranking, languages, paths, excludes, budget, cursor, context, snippet_lines, fixed,
             case, word, multiline, rerank, fusion, alpha, mmr, since, until, author, outcomes, tags, libraries, refresh, check,
-            progress, views, reasons, links,
+            progress, views, reasons, links, flat,
         )  # fmt: skip
         installed = installed_source(sources)
         if installed is not None:
@@ -314,12 +315,12 @@ class Engine:
         self, path: str | Path, line: int, *, limit: int | None = None, languages: Sequence[str] = (),
         paths: Sequence[str] = (), excludes: Sequence[str] = (), budget: int | None = None, cursor: str | None = None,
         context: str | None = None, snippet_lines: int | None = None, refresh: bool = True, check: bool = True,
-        progress: Progress = silent
+        progress: Progress = silent, flat: bool = False
     ) -> Answer:  # fmt: skip
         """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
         request = SearchRequest(
             "", limit=limit, languages=languages, paths=paths, excludes=excludes, budget=budget, cursor=cursor, context=context,
-            snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
+            snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress, flat=flat,
         )  # fmt: skip
         return self._inspection("what is related to a line", progress).related(self._code, path, line, request)
 

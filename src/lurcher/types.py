@@ -12,7 +12,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeAlias, TypeVar
 
     R = TypeVar("R", bound="Record")
@@ -133,7 +133,7 @@ ANY_FILE = Filter()
 class Query(Record):
     __slots__ = (
         "text", "limit", "mode", "ranking", "filter", "budget", "cursor", "context", "snippet_lines", "fixed", "case", "word",
-        "multiline", "rerank", "fusion", "alpha", "mmr", "reasons", "prose",
+        "multiline", "rerank", "fusion", "alpha", "mmr", "reasons", "prose", "flat",
     )  # fmt: skip
 
     def __init__(
@@ -141,7 +141,7 @@ class Query(Record):
         budget: int | None = None, cursor: str | None = None, context: str = "block", snippet_lines: int | None = None,
         fixed: bool = False, case: str = "smart", word: bool = False, multiline: bool = False, rerank: tuple[str, ...] = (),
         fusion: str | None = None, alpha: float | None = None, mmr: float | None = None, reasons: bool = True,
-        prose: bool = True,
+        prose: bool = True, flat: bool = False,
     ) -> None:  # fmt: skip
         self.text, self.limit, self.mode, self.ranking, self.filter, self.budget = text, limit, mode, ranking, filter, budget
         self.cursor, self.context, self.snippet_lines = cursor, context, snippet_lines
@@ -159,6 +159,8 @@ class Query(Record):
         """Whether hits tell why they are there, which takes a tenth of the time."""
         self.prose = prose
         """Whether notes may answer too; where they are asked for themselves, they do not answer as code."""
+        self.flat = flat
+        """Whether each place is a hit of its own, rather than one of its file's."""
 
     @property
     def order(self) -> str:
@@ -249,10 +251,48 @@ class Match(Record):
         return out
 
 
+class Place(Record):
+    """Lines of a file that answer a query: one of the places of a hit."""
+
+    __slots__ = (
+        "start_line", "end_line", "symbol", "kind", "score", "tokens", "text", "why", "matches", "line", "cell",
+    )  # fmt: skip
+
+    def __init__(
+        self, start_line: int, end_line: int, symbol: str | None, kind: str | None, score: float, tokens: int, text: str,
+        why: Why, matches: tuple[Match, ...] = (), line: int = 0, cell: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.start_line, self.end_line, self.symbol, self.kind, self.score = start_line, end_line, symbol, kind, score
+        self.tokens, self.text, self.why, self.matches, self.line, self.cell = tokens, text, why, matches, line, cell
+
+    @property
+    def best_line(self) -> int:
+        return self.line or self.start_line
+
+    def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
+        """Without text and reasons where `brief`."""
+        out: dict[str, Any] = {
+            "start_line": self.start_line, "end_line": self.end_line, "line": self.best_line, "symbol": self.symbol,
+            "kind": self.kind, "score": round(self.score, 6), "tokens": self.tokens,
+        }  # fmt: skip
+        if not brief:
+            out |= {"text": self.text, "why": self.why.to_dict()}
+            if self.cell is not None:
+                out["cell"] = self.cell
+            if self.matches:
+                out["matches"] = [match.to_dict() for match in self.matches]
+        return out
+
+
 class Hit(Record):
+    """A file with the places in it that answer a query, or a commit, or a section of a note.
+
+    What describes a place (lines, symbol, score, text, why) is that of the first one; `tokens` are those of all places.
+    """
+
     __slots__ = (
         "id", "source", "path", "start_line", "end_line", "language", "symbol", "kind", "score", "tokens", "text", "why",
-        "commit", "links", "matches", "note", "library", "version", "line", "cell",
+        "commit", "links", "matches", "note", "library", "version", "line", "cell", "further",
     )  # fmt: skip
 
     def __init__(
@@ -260,6 +300,7 @@ class Hit(Record):
         kind: str | None, score: float, tokens: int, text: str, why: Why, commit: dict[str, Any] | None = None,
         links: dict[str, list[Any]] | None = None, matches: tuple[Match, ...] = (), note: dict[str, Any] | None = None,
         library: str | None = None, version: str | None = None, line: int = 0, cell: dict[str, Any] | None = None,
+        further: tuple[Place, ...] = (),
     ) -> None:  # fmt: skip
         self.id, self.source, self.path, self.start_line, self.end_line = id, source, path, start_line, end_line
         self.language, self.symbol, self.kind, self.score, self.tokens, self.text = language, symbol, kind, score, tokens, text
@@ -277,10 +318,31 @@ class Hit(Record):
         """The line to go to: the one among those shown that matches best; 0 where none is better than the first."""
         self.cell = cell
         """Of a hit in a notebook: `number` of the cell, from 1, its `type`, and `start_line` and `end_line` within it."""
+        self.further = further
+        """The places after the first, best first."""
 
     @property
     def best_line(self) -> int:
         return self.line or self.start_line
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places, best first."""
+        tokens = self.tokens - sum([place.tokens for place in self.further])
+        first = Place(
+            self.start_line, self.end_line, self.symbol, self.kind, self.score, tokens, self.text, self.why, self.matches,
+            self.line, self.cell,
+        )  # fmt: skip
+        return (first, *self.further)
+
+    def with_places(self, places: Sequence[Place]) -> Hit:
+        """The same with other places, of which the first gives the fields of the hit."""
+        first = {name: getattr(places[0], name) for name in Place.__slots__}
+        return self.replace(**first | {"tokens": sum([place.tokens for place in places]), "further": tuple(places[1:])})
+
+    def split(self) -> tuple[Hit, ...]:
+        """One hit for each place."""
+        return tuple([self.with_places((place,)) for place in self.places]) if self.further else (self,)
 
     @property
     def captures(self) -> Captures:
@@ -315,6 +377,8 @@ class Hit(Record):
             out["matches"] = [match.to_dict() for match in self.matches]
         if self.captures:
             out["captures"] = self.captures
+        first, *further = self.places
+        out["places"] = [first.to_dict(brief=True), *(place.to_dict() for place in further)]
         return out
 
 
@@ -378,10 +442,12 @@ class Answer(Record):
 
     @property
     def counted(self) -> str:
-        """How many hits there are beside those that are shown."""
-        if not self.named or self.named >= self.total:
-            return f"{len(self.hits)} of {'at least ' if self.at_least else ''}{self.total:,} hits"
+        """How many places there are beside those that are shown."""
+        shown = sum([1 + len(hit.further) for hit in self.hits])
         hits = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
+        if not self.named or self.named >= self.total:
+            total = f"{'at least ' if self.at_least else ''}{self.total:,}"
+            return f"{shown} of {total} hits" if shown == len(self.hits) else f"{shown} of {total} places, in {hits}"
         places = "1 place" if self.named == 1 else f"{self.named:,} places"
         left = self.total - self.named
         return f"{hits}; the name is in {places}, {left:,} more {'has' if left == 1 else 'have'} parts of it"

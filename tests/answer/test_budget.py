@@ -1,12 +1,14 @@
-"""Pages hold the best hits that fit, and following them shows every hit exactly once."""
+"""Pages hold the best places that fit, and following them shows every place exactly once."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.answer import MAX_WAITING, START, PackState, Page, pack
+from lurcher.answer import MAX_PLACES, MAX_WAITING, START, PackState, Page, pack
 from lurcher.errors import CursorError, QueryError
 
 cost_lists = st.lists(st.integers(0, 40), max_size=200)
@@ -111,6 +113,44 @@ def test_no_cost_is_asked_twice_for_one_page(costs: list[int], budget: int | Non
 
         state = pack(cost, len(costs), budget=budget, limit=limit, start=state).next
         assert len(asked) == len(set(asked))
+
+
+def one_each(index: int) -> int:
+    return 1
+
+
+def test_a_further_place_of_a_hit_needs_no_room_among_the_hits() -> None:
+    page = pack(one_each, 6, budget=None, limit=2, group="ababcb".__getitem__)
+    assert page == Page((0, 1, 2, 3), (1, 1, 1, 1), (), PackState(4))  # c would be a third hit
+
+
+def test_places_above_the_most_of_a_hit_wait_for_the_next_page() -> None:
+    first = pack(one_each, 9, budget=None, limit=2, group="aaaaaaaba".__getitem__)
+    assert first.indices == (0, 1, 2, 3, 4, 7)
+    assert first.next == PackState(9, (5, 6, 8))
+    following = pack(one_each, 9, budget=None, limit=2, group="aaaaaaaba".__getitem__, start=first.next)
+    assert following == Page((5, 6, 8), (1, 1, 1), (), None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=150), budgets, limits)
+def test_pages_of_hits_with_places_partition_the_places(places: list[tuple[int, int]], budget: int | None, limit: int) -> None:
+    costs, files = [price for price, _ in places], [file for _, file in places]
+    pages: list[Page] = []
+    state: PackState | None = START
+    while state is not None:
+        assert len(pages) <= len(places) + 1, "following the cursor does not end"
+        page = pack(costs.__getitem__, len(costs), budget=budget, limit=limit, start=state, group=files.__getitem__)
+        pages.append(page)
+        state = page.next
+    too_large = [i for i, price in enumerate(costs) if budget is not None and price > budget]
+    assert sorted(i for page in pages for i in page.indices) == [i for i in range(len(costs)) if i not in too_large]
+    assert sorted(i for page in pages for i in page.oversized) == too_large
+    for page in pages:
+        shown = Counter(files[i] for i in page.indices)
+        assert budget is None or page.tokens <= budget
+        assert len(shown) <= limit
+        assert max(shown.values(), default=0) <= MAX_PLACES
+    assert all(page.indices for page in pages[1:])
 
 
 @pytest.mark.parametrize(("budget", "limit"), [(0, 1), (-5, 1), (None, 0), (10, -1)])

@@ -1,9 +1,11 @@
 """From the findings of a corpus to one page of an answer within a token budget, and the cursor of the next page.
 
-    Findings → rerank → pack → Answer
+    Findings → rerank → pack → group by file → Answer
 
-Pages partition the results, and no hit is cut to fit. A hit that does not fit what is left of this page waits for the next
-one, so a page begins at a position plus the hits before it that still wait (`PackState`). Tokens are those of cl100k_base.
+Results are places in one order. A page takes them in that order, and then shows those of one file together, as one hit: so
+a further place of a file is on the page if it is better than the first place of the last file. Pages partition the places,
+and none is cut to fit. A place that does not fit what is left of this page waits for the next one, so a page begins at a
+position plus the places before it that still wait (`PackState`). Tokens are those of cl100k_base.
 
 A cursor says where the next page begins; it is part of an answer and is sent back with the next query. It is base64url text
 (no padding) of
@@ -41,8 +43,10 @@ if TYPE_CHECKING:
     from lurcher.types import Filter
 
 
+MAX_PLACES = 5
+"""Places of one hit. Further ones of its file wait for the next page."""
 MAX_WAITING = 64
-"""How many hits may wait at once. Bounds the length of a cursor, and how far a small hit may overtake larger ones."""
+"""How many places may wait at once. Bounds the length of a cursor, and how far a small place may overtake larger ones."""
 CHARACTERS_PER_TOKEN = 4
 _MAX_CACHED_CHARS = 8000
 """Counts of texts with more characters are not cached."""
@@ -85,11 +89,12 @@ class Page(Record):
 
 def pack(
     cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START,
-    patience: int = MAX_WAITING,
+    patience: int = MAX_WAITING, group: Callable[[int], object] = int,
 ) -> Page:  # fmt: skip
     """Fill one page from results 0 … total - 1, which are in score order; `cost(i)` is called at most once per result.
 
-    Stop after `patience` hits that do not fit the budget.
+    Results of the same `group` make one hit, and a page has at most `limit` hits. Stop after `patience` results that do not
+    fit the budget.
     """
     if limit < 1:
         raise QueryError(f"the limit is {limit}; a page holds at least one hit", "use a limit of 1 or more")
@@ -103,33 +108,40 @@ def pack(
     costs: list[int] = []
     waiting: list[int] = []
     oversized: list[int] = []
-    position = start.position
+    hits: dict[object, int] = {}
+    position, too_large = start.position, 0
 
-    def full() -> bool:
-        return len(shown) == limit or left == 0
+    def place(index: int) -> bool:
+        """Shows a result, or lets it wait; False if the page is full, so that it ends before this one."""
+        nonlocal left, too_large
+        hit = group(index)
+        places = hits.get(hit, 0)
+        if left == 0 or (not places and len(hits) == limit):
+            return False
+        price = 0 if budget is None and places == MAX_PLACES else cost(index)
+        if budget is not None and price > budget:
+            oversized.append(index)
+        elif left is not None and price > left:
+            waiting.append(index)
+            too_large += 1
+        elif places == MAX_PLACES:
+            waiting.append(index)
+        else:
+            left = None if left is None else left - price
+            hits[hit] = places + 1
+            shown.append(index)
+            costs.append(price)
+        return True
 
-    def place(index: int) -> None:
-        nonlocal left
-        price = cost(index)
-        if budget is not None and left is not None:
-            if price > budget:
-                oversized.append(index)
-                return
-            if price > left:
-                waiting.append(index)
-                return
-            left -= price
-        shown.append(index)
-        costs.append(price)
-
+    full = False
     for at, index in enumerate(start.waiting):
-        if full():
+        full = not place(index)
+        if full:
             waiting.extend(start.waiting[at:])
             break
-        place(index)
-    while position < total and not full() and len(waiting) < min(patience, MAX_WAITING):
-        place(position)
-        position += 1
+    while position < total and not full and too_large < patience and len(waiting) < MAX_WAITING:
+        full = not place(position)
+        position += not full
     # Without looking ahead, results that end with oversized hits would lead to an empty next page.
     if budget is not None and not waiting:
         while position < total and cost(position) > budget:
@@ -384,7 +396,11 @@ Lap: TypeAlias = "Callable[[str], None]"
 
 
 class Listing(Protocol):
-    """Hits in order, each made on access. A listing may have `prefetch`, which gets the positions that will be accessed."""
+    """Places in order, each made on access, as a hit of its own.
+
+    A listing may have `prefetch`, which gets the positions that will be accessed, and `group`: places with the same value are
+    shown as one hit.
+    """
 
     def __len__(self) -> int: ...
     def score(self, i: int) -> float: ...
@@ -474,15 +490,19 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
         lap("rerank")
     elif query.rerank:
         notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", Template("use {mode=hybrid}")),)
+    group: Callable[[int], object] = getattr(listing, "group", int)
     page = pack(
         lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
-        start=cursor.place if cursor else START, patience=settings.search.patience,
+        start=cursor.place if cursor else START, patience=settings.search.patience, group=lambda i: group(second.before(i)),
     )  # fmt: skip
     places = [second.before(i) for i in page.indices]
     prefetch = getattr(listing, "prefetch", None)
     if prefetch is not None:
         prefetch(places)
-    hits = tuple([second.annotate(i, listing.hit(place)) for i, place in zip(page.indices, places, strict=True)])
+    found_in: dict[object, list[Hit]] = {}
+    for i, place in zip(page.indices, places, strict=True):
+        found_in.setdefault(group(place), []).append(second.annotate(i, listing.hit(place)))
+    hits = tuple(map(_join_places, found_in.values()))
     notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
     scores = second.stored if names else None
     following = encode_cursor(CursorState(page.next, found.fingerprint, scores)) if page.next else None
@@ -491,6 +511,12 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
         query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
         found.index, notes, {}, found.languages, found.at_least, found.named,
     )  # fmt: skip
+
+
+def _join_places(hits: Sequence[Hit]) -> Hit:
+    """One hit with the places of all."""
+    first, *others = hits
+    return first.with_places([place for hit in hits for place in hit.places]) if others else first
 
 
 def _note_oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:

@@ -351,12 +351,15 @@ class _BlockRanges(Sequence[tuple[int, FileRange]]):
 
 
 class HitList:
-    """The hits of a ranking, in order. Each text is cut and its tokens are counted once."""
+    """The places of a ranking, in order. Each text is cut and its tokens are counted once."""
 
     def __init__(
-        self, snapshot: Snapshot, places: Sequence[tuple[int, FileRange]], ranked: Ranking, query: Query, focus: Focus
-    ) -> None:
+        self, snapshot: Snapshot, places: Sequence[tuple[int, FileRange]], ranked: Ranking, query: Query, focus: Focus, *,
+        grouped: bool = False,
+    ) -> None:  # fmt: skip
+        """If `grouped`, the places of a file are shown as one hit."""
         self._snapshot = snapshot
+        self._grouped = grouped
         self._places = places
         self._ranked = ranked
         self._query = query
@@ -394,6 +397,10 @@ class HitList:
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def group(self, i: int) -> int:
+        """The same number for all that is shown as one hit."""
+        return self._places[i][1].file if self._grouped else -1 - i
 
     def why(self, i: int) -> Why:
         return self._ranked.why(self._places[i][0])

@@ -33,7 +33,7 @@ class SearchRequest(Record):
     __slots__ = (
         "text", "sources", "limit", "mode", "ranking", "languages", "paths", "excludes", "budget", "cursor", "context",
         "snippet_lines", "fixed", "case", "word", "multiline", "rerank", "fusion", "alpha", "mmr", "since", "until", "author",
-        "outcomes", "tags", "libraries", "refresh", "check", "progress", "views", "reasons", "links",
+        "outcomes", "tags", "libraries", "refresh", "check", "progress", "views", "reasons", "links", "flat",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +45,7 @@ class SearchRequest(Record):
         since: str | None = None, until: str | None = None, author: str | None = None, outcomes: Sequence[str] = (),
         tags: Sequence[str] = (), libraries: Sequence[str] = (), refresh: bool = True, check: bool = True,
         progress: Progress = silent, views: Sequence[View] | None = None, reasons: bool = True, links: bool = True,
+        flat: bool = False,
     ) -> None:  # fmt: skip
         self.text = text
         self.sources = sources
@@ -57,7 +58,7 @@ class SearchRequest(Record):
         self.check, self.progress = check, progress
         self.views = views
         """Each root's index, where the caller has compared the tree with it already."""
-        self.reasons, self.links = reasons, links
+        self.reasons, self.links, self.flat = reasons, links, flat
 
 
 class Corpus(Protocol):

@@ -41,6 +41,8 @@ _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structur
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 _NOT_RERANKED = ("literal", "structural", "related")
 """Modes whose hits match exactly, or have no question that a model could read."""
+_UNGROUPED = ("literal", "structural")
+"""Modes in which each unit with matches is a hit of its own."""
 _PROSE_MODES = ("auto", "hybrid", "lexical", "dense")
 """Modes in which notes can be searched."""
 
@@ -243,6 +245,7 @@ def code_query(request: SearchRequest, services: Services, *, commits: bool = Fa
             request.alpha,
             request.mmr,
             request.reasons,
+            flat=request.flat,
         )
     )
     ranking_named(query.ranking)
@@ -343,9 +346,11 @@ def findings_of(
     clock.lap("ranking")
     fingerprint = cursors.make_fingerprint(query, root=root, generation=snapshot.generation, checksum=checksum, options=options)
     languages, of_patterns = _pattern_notes(query, context, len(places))
+    grouped = not query.flat and context.plan.mode not in _UNGROUPED
     return Findings(
-        ("code",), HitList(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
-        ranked.name, index, fingerprint, ranked.notes + of_patterns + _unknown_name(context) + notes, languages,
+        ("code",), HitList(snapshot, places, ranked.ranking, query, focus, grouped=grouped), context.plan.mode,
+        context.plan.intent, ranked.name, index, fingerprint,
+        ranked.notes + of_patterns + _unknown_name(context) + notes, languages,
         reranked=context.plan.mode not in _NOT_RERANKED, at_least=at_least,
         named=_places_named(context) if len(places) > query.limit else None,
     )  # fmt: skip

@@ -150,6 +150,11 @@ class Merged:
         _, part, position = self._at(i)
         return self._parts[part].listing.cost(position)
 
+    def group(self, i: int) -> tuple[int, object]:
+        _, part, position = self._at(i)
+        group = getattr(self._parts[part].listing, "group", int)
+        return part, group(position)
+
     def candidate(self, i: int) -> Candidate:
         score, part, position = self._at(i)
         return replace(self._parts[part].listing.candidate(position), score=score)

@@ -15,7 +15,7 @@ from lurcher.errors import DatasetError, LurcherError
 from lurcher.evaluation.datasets import Dataset, Place, Target, Task, load_dataset, span_targets
 from lurcher.evaluation.metrics import first_of_each, hit_at, ndcg, reciprocal_rank, target_ranks, token_recall
 from lurcher.evaluation.runs import QueryResult, Run, new_run
-from lurcher.evaluation.spans import line_scores
+from lurcher.evaluation.spans import BUDGETS, line_scores
 from lurcher.evaluation.trees import export_tree, list_files, message_of, patch_id, verbatim_queries
 from lurcher.types import Answer, Hit, Progress
 
@@ -54,20 +54,23 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     only: Collection[str] = (),
     check_leaks: bool = True,
+    packed: bool = True,
     progress: Progress | None = None,
 ) -> Run:
     """Scores an engine on a dataset.
 
     `repos` holds exported trees (code) or bare git directories (issues, history, spans), `root` is the folder that your own
     questions are about, `work` keeps the trees that are exported from git. `options` go to every search; `settings`
-    are only recorded. `only` restricts the run to some repositories. Questions that cannot be asked here are left out
-    and counted; one that fails scores 0, and when all fail, the error is raised.
+    are only recorded. `only` restricts the run to some repositories. If the engine takes no `budget` (not `packed`), the lines
+    read within one are those of its first hits. Questions that cannot be asked here are left out and counted; one that fails
+    scores 0, and when all fail, the error is raised.
     """
     chosen = _restrict(load_dataset(dataset, repos=repos, root=root), only)
     search_options = dict(options or {})
     if chosen.kind == "history":
         search_options.setdefault("sources", ["history"])
     limit = limit or (LINES_FETCHED if chosen.kind == "spans" else FETCHED)
+    budgets = BUDGETS if packed and chosen.kind == "spans" else ()
     total = sum(len(place.tasks) for place in chosen.places)
     tally = _Tally(warnings=list(chosen.warnings), left_out=Counter(chosen.left_out))
     for place in chosen.places:
@@ -81,11 +84,11 @@ def evaluate(
         # Reading every file of hundreds of trees would take longer than asking one question of each.
         if check_leaks and not (chosen.kind == "spans" and place.commit):
             _warn_of_leaks(place, folder, files, tally.warnings)
-        for task, answer, ms, failure in _answers(place, open_engine, folder, limit, search_options, tally):
+        for task, answer, ms, failure, pages in _answers(place, open_engine, folder, limit, search_options, tally, budgets):
             if progress is not None:
                 progress(place.name, len(tally.results), total)
             hits = answer.hits if answer else ()
-            tally.results.append(_score(place, task, hits, judges[task.id], ms, failure))
+            tally.results.append(_score(place, task, hits, judges[task.id], ms, failure, pages))
     if progress is not None:
         progress("", total, total)
     if not tally.results:
@@ -114,16 +117,18 @@ class _Tally:
 
 
 def _answers(
-    place: Place, open_engine: OpenEngine, folder: Path, limit: int, options: Mapping[str, Any], tally: _Tally
-) -> Iterator[tuple[Task, Answer | None, float, LurcherError | None]]:
-    """Each question with its answer or its error, and the milliseconds; a folder that does not open fails them all."""
+    place: Place, open_engine: OpenEngine, folder: Path, limit: int, options: Mapping[str, Any], tally: _Tally,
+    budgets: Sequence[int],
+) -> Iterator[tuple[Task, Answer | None, float, LurcherError | None, dict[int, tuple[Hit, ...]]]]:  # fmt: skip
+    """Each question with its answer or its error, the milliseconds, and its hits within each budget; a folder that does not
+    open fails them all."""
     with ExitStack() as stack:
         started = time.perf_counter()
         try:
             searcher = stack.enter_context(open_engine(folder))
         except LurcherError as error:
             tally.failures += [error] * len(place.tasks)
-            yield from ((task, None, 0.0, error) for task in place.tasks)
+            yield from ((task, None, 0.0, error, {}) for task in place.tasks)
             return
         with suppress(LurcherError):  # if it fails for good, the first question says so
             searcher.search(WARM_UP, limit=limit, **options)
@@ -139,7 +144,16 @@ def _answers(
                 tally.failures.append(error)
             ms = (time.perf_counter() - started) * 1000
             tally.degraded.update(f"{entry.stage}: {entry.reason}" for entry in (answer.degraded if answer else ()))
-            yield task, answer, ms, failure
+            pages = {
+                budget: _split(searcher.search(task.text, **{**options, "limit": limit, "budget": budget}).hits)
+                for budget in (budgets if answer is not None else ())
+            }
+            yield task, answer, ms, failure, pages
+
+
+def _split(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """A hit for each place, in the order shown."""
+    return tuple(part for hit in hits for part in hit.split())
 
 
 def _restrict(dataset: Dataset, only: Collection[str]) -> Dataset:
@@ -240,8 +254,10 @@ def _score(
     judges: list[Judge],
     ms: float,
     failure: LurcherError | None,
+    pages: Mapping[int, tuple[Hit, ...]],
 ) -> QueryResult:
-    chunk_ranks = target_ranks(hits, judges)
+    places = _split(hits)
+    chunk_ranks = target_ranks(places if task.gold else hits, judges)
     file_judges = [judge_target(Target(path), frozenset((path,))) for path in task.gold] if task.gold else judges
     file_ranks = target_ranks(first_of_each(hits, document_key), file_judges)
     scores = {f"ndcg@{K}": ndcg(chunk_ranks, K), f"file_ndcg@{K}": ndcg(file_ranks, K)}
@@ -251,10 +267,10 @@ def _score(
         for depth in (1, 3, 5, K):
             scores[f"{prefix}hit@{depth}"] = hit_at(ranks, depth)
     if task.gold:
-        scores |= line_scores(hits, task.gold)
+        scores |= line_scores(places, task.gold, pages)
     else:
         for budget in TOKEN_BUDGETS:
-            scores[f"recall@{budget}t"] = token_recall(hits, judges, lambda hit: hit.tokens, budget)
+            scores[f"recall@{budget}t"] = token_recall(places, judges, lambda hit: hit.tokens, budget)
     return QueryResult(
         id=task.id,
         repository=place.repository,
@@ -303,14 +319,17 @@ class FileNames:
 
 
 def judge_target(target: Target, files: frozenset[str]) -> Judge:
-    """Accepts a hit in one of the target's files that overlaps its lines; a commit that changed the file is not the file."""
+    """Accepts a hit in one of the target's files with a place that overlaps its lines; a commit that changed the file is not
+    the file."""
     first = target.start_line
     last = target.end_line
 
     def judge(hit: Hit) -> bool:
         if hit.path not in files or hit.source == "history":
             return False
-        return (last is None or hit.start_line <= last) and (first is None or hit.end_line >= first)
+        return any(
+            (last is None or place.start_line <= last) and (first is None or place.end_line >= first) for place in hit.places
+        )
 
     return judge
 
@@ -320,7 +339,8 @@ def judge_pattern(pattern: re.Pattern[str]) -> Judge:
 
     def judge(hit: Hit) -> bool:
         subject = str((hit.commit or {}).get("subject") or "")
-        return any(pattern.search(part[:MAX_PATTERN_TEXT]) for part in (hit.path, hit.symbol or "", subject, hit.text))
+        shown = [part for place in hit.places for part in (place.symbol or "", place.text)]
+        return any(pattern.search(part[:MAX_PATTERN_TEXT]) for part in (hit.path, subject, *shown))
 
     return judge
 

@@ -1,8 +1,9 @@
-"""Measures of lines: what an agent that reads the hits from the first on has seen of the lines that answer its question.
+"""Measures of lines: what an agent that reads the places from the first on has seen of the lines that answer its question.
 
-Each hit is read whole, as it is shown: a heading with its path and lines, then its text, in exact tokens. Lines shown twice are
-paid for twice and count once. A line counts as read if the tokens up to its end fit the budget, so of a long hit that
-does not fit, the beginning counts.
+What it has seen within a number of tokens is measured on the answer to the query with that budget. Each place is read whole,
+as it is shown: a heading with its path and lines, then its text, in exact tokens. Lines shown twice are paid for twice and
+count once. A line counts as read if the tokens up to its end fit the budget, so of a long place that does not fit, the
+beginning counts.
 """
 
 from __future__ import annotations
@@ -76,20 +77,20 @@ def graded_ndcg(hits: Sequence[Hit], gold: Gold, k: int = GRADED_DEPTH) -> float
     return min(1.0, gained / ideal) if ideal else 0.0
 
 
-def line_scores(hits: Sequence[Hit], gold: Gold) -> dict[str, float]:
-    """The graded NDCG, the share of gold lines in each budget, precision, and tokens until the first gold line."""
+def line_scores(hits: Sequence[Hit], gold: Gold, pages: Mapping[int, Sequence[Hit]] | None = None) -> dict[str, float]:
+    """The graded NDCG, the share of gold lines in each budget, precision, and tokens until the first gold line.
+
+    `hits` has one hit per place, and so has each of `pages`: the answers within the budgets. A budget without one is read off
+    `hits`. The first gold line is looked for in the largest page, and after that in `hits`.
+    """
     wanted = {(path, line) for path, ranges in gold.items() for first, last in ranges for line in range(first, last + 1)}
-    found: dict[tuple[str, int], float] = {}
-    early: set[tuple[str, int]] = set()
-    for read in read_in_order(hits):
-        place = (read.path, read.line)
-        if read.tokens <= PRECISION_BUDGET:
-            early.add(place)
-        if place in wanted:
-            found.setdefault(place, read.tokens)
+    pages = pages or {}
     scores = {f"graded_ndcg@{GRADED_DEPTH}": graded_ndcg(hits, gold)}
     for budget in BUDGETS:
-        scores[f"lines@{budget}t"] = sum(tokens <= budget for tokens in found.values()) / len(wanted) if wanted else 0.0
-    scores[f"precision@{PRECISION_BUDGET}t"] = len(early & wanted) / len(early) if early else 0.0
-    scores[FIRST_LINE] = min(found.values(), default=float(NEVER))
+        seen = {(read.path, read.line) for read in read_in_order(pages.get(budget, hits), budget)}
+        scores[f"lines@{budget}t"] = len(seen & wanted) / len(wanted) if wanted else 0.0
+        if budget == PRECISION_BUDGET:
+            scores[f"precision@{budget}t"] = len(seen & wanted) / len(seen) if seen else 0.0
+    reads = (read for shown in (pages.get(BUDGETS[-1], ()), hits) for read in read_in_order(shown))
+    scores[FIRST_LINE] = next((read.tokens for read in reads if (read.path, read.line) in wanted), float(NEVER))
     return scores

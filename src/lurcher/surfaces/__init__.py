@@ -310,8 +310,12 @@ CURSOR = Parameter(
 CONTEXT = Parameter("context", help="how much around a match", metavar="HOW", choices=CONTEXTS, http={})
 SNIPPET_LINES = Parameter(
     "snippet_lines", "int", "show the N lines that match best", metavar="N", low=1,
-    mcp={"name": "lines", "help": "lines per hit; 0: whole", "default": 12, "low": 0, "high": 1000},
+    mcp={"name": "lines", "help": "lines per place; 0: whole", "default": 0, "low": 0, "high": 1000},
     http={"help": "only this many lines of each hit, those that match best", "high": 1000},
+)  # fmt: skip
+FLAT = Parameter(
+    "flat", "switch", "each place as a hit, not up to five of a file together", http={},
+    mcp={"help": "", "default": False},
 )  # fmt: skip
 TIMINGS = Parameter("timings", "switch", "include timings (they differ from run to run)", http={})
 EXPLAIN = Parameter("explain", "switch", "show why each hit is there")
@@ -364,7 +368,7 @@ EXACTLY = (FIXED, WORD, IGNORE_CASE, CASE_SENSITIVE, MULTILINE)
 ORDER = (FUSION, ALPHA, MMR, RERANK, NO_RERANK)
 PAGE = (LIMIT, BUDGET, CURSOR)
 FILTERS = (LANG, PATH, EXCLUDE)
-SHOWN = (CONTEXT, SNIPPET_LINES, EXPLAIN)
+SHOWN = (CONTEXT, SNIPPET_LINES, FLAT, EXPLAIN)
 
 SEARCH = (
     QUERY, PATHS, SOURCE, MODE, SEMANTIC, LITERAL, *EXACTLY, STRUCTURAL, RANKING, SINCE, UNTIL, AUTHOR, OUTCOME, *ORDER, TAG,

@@ -38,7 +38,7 @@ def test_descriptions_and_schemas_cost_less_than_1200_tokens() -> None:
 def test_search_gives_the_hits_of_the_engine(talk: Talk, repository: Path) -> None:
     data = talk.data("search", query="how are redirects followed", limit=5)
     with Engine.open(repository) as engine:
-        expected = engine.search("how are redirects followed", limit=5, budget=1600, snippet_lines=12)
+        expected = engine.search("how are redirects followed", limit=5, budget=1600)
     assert [(hit["path"], hit["start_line"], hit["text"]) for hit in data["hits"]] == [
         (hit.path, hit.start_line, hit.text) for hit in expected.hits
     ]

@@ -408,6 +408,8 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     for name in ("mode", "ranking", "fusion", "alpha", "mmr"):
         if getattr(parsed, name) is not None:
             options[name] = getattr(parsed, name)
+    if parsed.flat:
+        options["flat"] = True
     opener: Any = open_engine
     recorded: dict[str, Any] = {
         key: redact_url(str(value)) if key.endswith(".url") else value for key, value in overrides.items()
@@ -431,6 +433,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             options=options,
             settings=recorded,
             only=parsed.only,
+            packed=not (parsed.baseline or parsed.peer),
             progress=meter.update,
         )
 

@@ -111,7 +111,8 @@ class Painter:
 
 
 _BAR = 10
-_TERMINAL_LINES = 12
+_TERMINAL_LINES, _FURTHER_LINES = 12, 7
+"""Lines that a terminal shows of the first place of a hit, and of each further one."""
 _MOST_STEPS_UP = 3
 _MOST_MATCHES = 5
 _LONGEST_CAPTURE = 60
@@ -158,9 +159,9 @@ def print_answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool
 def _hit_lines(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
     if hit.source == "history":
         return commit_lines(hit, painter)
-    if hit.library is not None:  # its version matters, not where it is installed
-        return _place_lines(hit, painter, hit.path)
-    return _place_lines(hit, painter, shown(hit.path))
+    path = hit.path if hit.library is not None else shown(hit.path)  # of a library its version matters, not where it is
+    first, *others = hit.split()
+    return [*_place_lines(first, painter, path), *(line for place in others for line in _further_lines(place, painter, path))]
 
 
 def _links(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
@@ -185,42 +186,56 @@ def _link_to_commit(commit: dict[str, Any]) -> str:
 
 
 def _place_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
+    """The first place of a hit."""
+    version = painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else ""
+    yield _heading(hit, painter, painter.path(path)) + version
+    if hit.note is not None:
+        yield _note_line(hit.note, painter)
+        if "front_matter_problem" in hit.note:
+            yield painter.dim(f"    front matter: {printable(hit.note['front_matter_problem'])}")
+    yield from _text_lines(hit, painter, _TERMINAL_LINES)
+
+
+def _further_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
+    """A further place of a hit: the path is not repeated, except on terminals, which make links of it."""
+    yield _heading(hit, painter, painter.dim(printable(path)) if painter.on else "")
+    yield from _text_lines(hit, painter, _FURTHER_LINES)
+
+
+def _heading(hit: Hit, painter: Painter, path: str) -> str:
     # Terminals make links of `path:line`: with the few lines that are shown it leads to the one that matched.
-    place = str(hit.best_line) if painter.on else f"{hit.start_line}-{hit.end_line}"
-    head = f"{painter.path(path)}:{place}"
+    head = f"{path}:{hit.best_line}" if painter.on else f"{path}:{hit.start_line}-{hit.end_line}"
     if hit.cell is not None:
         head += f"  cell {hit.cell['number']}"
     if hit.symbol:
         head += f"  {painter.symbol(hit.symbol)}"
     if painter.on:
         filled = round(_BAR * max(0.0, min(hit.score, 1.0)))
-        head += "  " + painter.dim("▰" * filled + "▱" * (_BAR - filled) + f" {hit.score:.2f}")
-    else:
-        head += f"  {hit.score:.3f}"
-    yield head + (painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else "")
-    if hit.note is not None:
-        yield _note_line(hit.note, painter)
-        if "front_matter_problem" in hit.note:
-            yield painter.dim(f"    front matter: {printable(hit.note['front_matter_problem'])}")
+        return head + "  " + painter.dim("▰" * filled + "▱" * (_BAR - filled) + f" {hit.score:.2f}")
+    return f"{head}  {hit.score:.3f}"
+
+
+def _text_lines(hit: Hit, painter: Painter, most: int) -> Iterable[str]:
+    """The numbered lines of a place; on a terminal those that match best, `most` of them."""
     if "structural" in hit.why.lanes:
         yield from _matches(hit, painter)
     if hit.text:
         terms = _matched_terms(hit) if painter.on else set()
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
-        if painter.on and len(lines) > _TERMINAL_LINES:
+        if painter.on and len(lines) > most:
             from lurcher.answer.hits import MAX_LINES_BELOW, cut_around_match, cut_densest
 
             text = hit.text.replace("\r\n", "\n")
             if hit.matches:
                 start_line, end_line = hit.matches[0].start_line, hit.matches[0].end_line
-                _, start, _ = cut_around_match(text, hit.start_line, _TERMINAL_LINES, start_line, end_line)
+                _, start, _ = cut_around_match(text, hit.start_line, most, start_line, end_line)
                 first = start - hit.start_line
             else:
                 kept = (hit.best_line, hit.best_line + MAX_LINES_BELOW)  # what the hit is named after
-                _, start, _ = cut_densest(text, hit.start_line, _TERMINAL_LINES, terms, kept)
+                _, start, _ = cut_densest(text, hit.start_line, most, terms, kept)
                 first = start - hit.start_line
-        shown = lines[first : first + _TERMINAL_LINES] if painter.on else lines
+        shown = lines[first : first + most] if painter.on else lines
         width = len(str(hit.start_line + first + len(shown)))
         for i, line in enumerate(shown, hit.start_line + first):
             yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)))}"
@@ -272,6 +287,14 @@ def _matched_terms(hit: Hit) -> set[str]:
 
 
 def _explanation(hit: Hit, painter: Painter) -> Iterable[str]:
+    """Why each place is there."""
+    for place in hit.split():
+        if hit.further:
+            yield painter.dim(f"    lines {place.start_line}-{place.end_line}")
+        yield from _reasons(place, painter)
+
+
+def _reasons(hit: Hit, painter: Painter) -> Iterable[str]:
     for name, lane in hit.why.lanes.items():
         terms = ", ".join(f"{term} {weight:.2f}" for term, weight in list(lane.terms.items())[:8])
         yield painter.dim(f"    {name} lane: rank {lane.rank}, score {lane.score:.3f}" + (f" ({terms})" if terms else ""))
@@ -323,11 +346,12 @@ def print_symbols(answer: SymbolAnswer, locate: Locate) -> None:
 
 
 def print_vimgrep(answer: Answer, locate: Locate) -> None:
-    """`path:line:column:text`, one line for each match, for Vim's quickfix list and others that know the format."""
+    """`path:line:column:text`, one line for each place or match, for Vim's quickfix list and others that know the format."""
     shown = from_here(locate)
     for hit in answer.hits:
-        for line, column, text in _vimgrep_places(hit):
-            print(f"{printable(shown(hit.path))}:{line}:{column}:{printable(text)}")
+        for place in hit.split():
+            for line, column, text in _vimgrep_places(place):
+                print(f"{printable(shown(hit.path))}:{line}:{column}:{printable(text)}")
 
 
 def print_symbols_vimgrep(answer: SymbolAnswer, locate: Locate) -> None:

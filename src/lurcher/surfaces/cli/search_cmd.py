@@ -132,7 +132,7 @@ def page_options(parsed: Namespace) -> dict[str, Any]:
     """The options of a query that say how many hits, and how much of each."""
     return {
         "limit": parsed.limit, "budget": parsed.budget, "cursor": getattr(parsed, "continue"), "context": parsed.context,
-        "snippet_lines": parsed.snippet_lines,
+        "snippet_lines": parsed.snippet_lines, "flat": getattr(parsed, "flat", False),
     }  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def _take(*parameters: Parameter) -> tuple[Parameter, ...]:
     return tuple(parameter.on(HTTP) for parameter in parameters)
 
 
-_PAGE = _take(*p.PAGE, p.CONTEXT, p.SNIPPET_LINES)
+_PAGE = _take(*p.PAGE, p.CONTEXT, p.SNIPPET_LINES, p.FLAT)
 _EXACTLY = _take(p.FIXED, p.CASE, p.WORD, p.MULTILINE)
 _FILTERS = _take(p.RANKING, p.SINCE, p.UNTIL, p.AUTHOR, p.OUTCOME, p.TAG, *p.FILTERS)
 _OWN_SOURCES = tuple(source for source in p.SOURCES if source != LIBRARIES)
@@ -85,7 +85,8 @@ def _filter_options(values: Values) -> dict[str, Any]:
 
 
 def _page_options(values: Values) -> dict[str, Any]:
-    return {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
+    given = {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
+    return {**given, "flat": values.get("flat", False)}
 
 
 def run_search(engine: Engine, values: Values, check: bool = True, *, counted: bool = False) -> Answer:
@@ -154,7 +155,7 @@ def _listed_path(engine: Engine, values: Values, check: bool) -> str:
 
 
 def _related(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    options: dict[str, Any] = {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
+    options = _page_options(values)
     return _answer_data(engine.related(_listed_path(engine, values, check), values["line"], **options, check=check), values)
 
 
@@ -213,7 +214,7 @@ def _facets(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
 
     A facet ignores its own filter, so that another value of it can be chosen.
     """
-    page = {"limit": COUNTED_HITS, "context": "none"}
+    page = {"limit": COUNTED_HITS, "context": "none", "flat": True}
     full = run_search(engine, {**values, **page}, check, counted=True)
     counted = {}
     for name, (filters, read) in _FACETS.items():

@@ -13,7 +13,7 @@ from lurcher import answer as tokens
 from lurcher import surfaces as p
 from lurcher.runtime.process import format_count
 from lurcher.surfaces.mcp.requests import WORDING
-from lurcher.types import Answer, Degraded, Hit, IndexState
+from lurcher.types import Answer, Degraded, Hit, IndexState, Place
 
 if TYPE_CHECKING:
     from lurcher.inspect.context import ContextAnswer
@@ -57,12 +57,13 @@ def hits_budget(budget: int) -> int:
 
 def render_search(answer: Answer, budget: int) -> ToolResult:
     shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
-    total = answer.counted if answer.total > len(shown) else ""
+    places = [place for hit in answer.hits for place in hit.places]
+    total = answer.counted if answer.total > len(places) else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
     above, below = _render_notes(answer.degraded), _join_lines(first, more)
     # A token has at least one byte, so uncounted text costs at most its bytes.
-    around = sum(len(text.encode()) for text, _ in shown) - sum(len(hit.text.rstrip("\n").encode()) for hit in answer.hits)
+    around = sum(len(text.encode()) for text, _ in shown) - sum(len(place.text.rstrip("\n").encode()) for place in places)
     sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
     text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure)
     data = {
@@ -77,18 +78,23 @@ def render_search(answer: Answer, budget: int) -> ToolResult:
 
 
 def _hit_text(hit: Hit) -> str:
+    """A commit, or the places of a file: the first has the path in its heading, further ones only their lines."""
     commit = hit.commit
     if commit is None:
-        head = f"{hit.path}:{hit.start_line}-{hit.end_line}" + (f" cell {hit.cell['number']}" if hit.cell is not None else "")
-        head += f" {hit.symbol}" if hit.symbol else ""
-        head += f" ({hit.library} {hit.version})" if hit.library and hit.version else ""
-    else:
-        verdict = commit["outcome"]["verdict"]
-        became = "" if verdict == "success" else f" {verdict.upper()}{_by(commit['outcome'])}"
-        head = f"{commit['sha'][:_SHORT]} {commit['date'][:10]} {commit['author']}{became}"
-        if not hit.text:
-            head += f"\n{commit['subject']}"
-    body = hit.text.rstrip("\n")
+        version = f" ({hit.library} {hit.version})" if hit.library and hit.version else ""
+        first, *further = hit.places
+        return "".join([_place_text(first, hit.path, version), *(_place_text(place) for place in further)])
+    verdict = commit["outcome"]["verdict"]
+    became = "" if verdict == "success" else f" {verdict.upper()}{_by(commit['outcome'])}"
+    head = f"{commit['sha'][:_SHORT]} {commit['date'][:10]} {commit['author']}{became}"
+    body = hit.text.rstrip("\n") or commit["subject"]
+    return f"{head}\n{body}\n"
+
+
+def _place_text(place: Place, path: str = "", version: str = "") -> str:
+    head = f"{path}:{place.start_line}-{place.end_line}" + (f" cell {place.cell['number']}" if place.cell is not None else "")
+    head += (f" {place.symbol}" if place.symbol else "") + version
+    body = place.text.rstrip("\n")
     return f"{head}\n{body}\n" if body else f"{head}\n"
 
 
@@ -112,7 +118,17 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
         data["cell"] = hit.cell
     if hit.library is not None:
         data |= {"library": hit.library, "version": hit.version}
+    first, *further = hit.places
+    data["places"] = [_place_data(first), *({**_place_data(place), "text": place.text} for place in further)]
     return data
+
+
+def _place_data(place: Place) -> dict[str, Any]:
+    """All but the text."""
+    return {
+        "start_line": place.start_line, "end_line": place.end_line, "line": place.best_line, "symbol": place.symbol,
+        "kind": place.kind, "score": round(place.score, 4), **({"cell": place.cell} if place.cell is not None else {}),
+    }  # fmt: skip
 
 
 def render_explain(answer: ExplainAnswer, budget: int) -> ToolResult:
@@ -330,11 +346,15 @@ _COMMIT = _object(
     file_count=_INT,
 )  # fmt: skip
 _CELL = _object(number=_INT, type=_TEXT, start_line=_INT, end_line=_INT)
+_PLACE = _object(
+    "text", "cell", start_line=_INT, end_line=_INT, line=_INT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL, score=_FLOAT,
+    text=_TEXT, cell=_CELL,
+)  # fmt: skip
 _HIT = _object(
     "commit", "note", "cell", "library", "version", source=_TEXT, path=_TEXT, start_line=_INT, end_line=_INT, line=_INT,
     language=_TEXT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL, score=_FLOAT, text=_TEXT, commit=_COMMIT,
     note={"type": "object"}, cell=_CELL,
-    library=_TEXT, version=_TEXT,
+    library=_TEXT, version=_TEXT, places=_list_of(_PLACE),
 )  # fmt: skip
 SEARCH_SCHEMA = _object(
     "at_least", hits=_list_of(_HIT), total=_INT, at_least=_BOOL, next=_TEXT_OR_NULL, mode=_TEXT, index=_INDEX,

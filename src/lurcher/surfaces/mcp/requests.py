@@ -24,13 +24,13 @@ _START_LINE, _END_LINE = (p.LINE.on(MCP, name=name, required=False) for name in 
 
 ARGUMENTS: Mapping[str, tuple[Parameter, ...]] = {
     "search": _take(
-        p.QUERY, p.SOURCE, p.MODE, p.PATHS, p.LANG, p.LIBRARY, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR
+        p.QUERY, p.SOURCE, p.MODE, p.PATHS, p.LANG, p.LIBRARY, p.LIMIT, p.FLAT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR
     ),
     "find_pattern": _take(
         p.QUERY, p.SINCE, p.UNTIL, p.AUTHOR, p.OUTCOME, p.PATHS, p.LIMIT, p.BUDGET, p.CURSOR
     ),
     "explain_change": (p.FILE.on(MCP), _START_LINE, _END_LINE, *_take(p.LIMIT, p.BUDGET)),
-    "related": _take(p.FILE, p.LINE, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
+    "related": _take(p.FILE, p.LINE, p.LIMIT, p.FLAT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
     "outline": _take(p.PATHS, p.KIND, p.BUDGET),
     "context": _take(p.PATHS, p.BUDGET),
     "impact": _take(p.FILE, p.SYMBOL, p.HOPS, p.BUDGET),

@@ -121,6 +121,7 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
         "paths": scope.globs, "languages": [given["language"]] if given["language"] else [],
         "snippet_lines": given["lines"] or None, "progress": call.progress, "mode": given["mode"],
         "sources": None if given["source"] is None else [given["source"]], "reasons": False,
+        "flat": given["flat"],
     }  # fmt: skip
     missing: tuple[Degraded, ...] = ()
     if given["library"] or given["source"] == LIBRARIES:
@@ -165,7 +166,7 @@ def _related(call: Call, given: dict[str, Any]) -> ToolResult:
         answer = engine.related(
             call.resolve(given["path"], engine), given["line"], limit=given["limit"],
             budget=answers.hits_budget(given["budget"]), cursor=given["cursor"], snippet_lines=given["lines"] or None,
-            progress=call.progress,
+            progress=call.progress, flat=given["flat"],
         )  # fmt: skip
     return answers.render_search(answer, given["budget"])
 

@@ -1,7 +1,7 @@
-// The list of hits: each has a head, which is a link, and a body: code, a diff or a section.
+// The list of hits: each has a head, which is a link, and a body: places in a file, a diff or a section.
 import { ago, counted as amount, day, h, number, rounded } from "./dom.js";
 import { termsOf } from "./highlight.js";
-import { block, change, withMarks } from "./marked.js";
+import { block, change, FURTHER, withMarks } from "./marked.js";
 import { address } from "./route.js";
 
 export const VERDICTS = { success: "kept", reverted: "reverted", hotfixed: "fixed later" };
@@ -36,7 +36,17 @@ function article(hit, position, answer, state, best, choose) {
     h("button", { type: "button", class: "why-button", "aria-controls": "side", onclick: () => choose(position, true) }, "why",
       h("span", { class: "unseen" }, ` is hit ${position + 1} here`)));
   const body = past ? change(hit, terms) : hit.text ? block(hit, terms) : null;
-  return h("li", { class: "hit", data: { position, source: hit.source } }, head, details(hit, terms, state), body, links(hit, state));
+  return h("li", { class: "hit", data: { position, source: hit.source } }, head, details(hit, terms, state), body,
+    (hit.places || []).slice(1).map((found) => further(hit, found, terms, state)), links(hit, state));
+}
+
+// A place after the first: a link to its line, what it is part of, and fewer lines.
+function further(hit, found, terms, state) {
+  const shown = { ...found, language: hit.language };
+  return h("section", { class: "further-place" },
+    h("p", { class: "sub" }, h("a", { class: "lines", href: fileAddress(state, hit.path, bestLine(found)) }, `:${bestLine(found)}`), " ",
+      found.symbol ? [h("span", { class: "kind" }, found.kind || ""), " ", h("code", null, withMarks(found.symbol, terms))] : null),
+    found.text ? block(shown, terms, FURTHER) : null);
 }
 
 function details(hit, terms, state) {
@@ -112,9 +122,10 @@ function links(hit, state) {
 
 export function summary(answer, milliseconds) {
   const shown = answer.hits.length;
+  const places = answer.hits.reduce((sum, hit) => sum + (hit.places ? hit.places.length : 1), 0);
   const how = answer.mode === "hybrid" ? "words and meaning" : answer.mode;
   const named = answer.named && answer.named < answer.total;
   const counted = named ? `${amount(shown, "hit")}; the name is in ${amount(answer.named, "place")}, ${number(answer.total - answer.named)} more ${answer.total - answer.named === 1 ? "has" : "have"} parts of it`
-    : `${number(shown)} of ${answer.at_least ? "at least " : ""}${amount(answer.total, "hit")}`;
+    : `${number(places)} of ${answer.at_least ? "at least " : ""}${amount(answer.total, places === shown ? "hit" : "place")}${places === shown ? "" : `, in ${amount(shown, "hit")}`}`;
   return `${counted} · by ${how}${milliseconds ? ` · ${Math.round(milliseconds)} ms` : ""}`;
 }

@@ -33,13 +33,15 @@ function places(hit, terms) {
 }
 
 const SHOWN = 12;
+// Lines of a further place of a hit: the best one, and those below it in which the definition may begin that names it.
+export const FURTHER = 7;
 
-export function block(hit, terms) {
+export function block(hit, terms, most = SHOWN) {
   const text = hit.text.replace(/\n+$/, "");
   const shown = { ...hit, text };
   const rows = lines(text, tokens(text, hit.language), places(shown, terms));
   const box = h("div", { class: "block" });
-  const [from, to] = span(rows, (hit.line || hit.start_line) - hit.start_line);
+  const [from, to] = span(rows, (hit.line || hit.start_line) - hit.start_line, most);
   const indent = indentOf(text.split("\n"));
   const draw = (all) => {
     const [first, last] = all ? [0, rows.length] : [from, to];
@@ -52,7 +54,7 @@ export function block(hit, terms) {
       box.append(h("button", { type: "button", class: "more", onclick: () => draw(true) }, `all ${rows.length} lines`));
     }
   };
-  draw(rows.length <= SHOWN + 3);
+  draw(rows.length <= most + 3);
   return box;
 }
 
@@ -75,19 +77,19 @@ const BELOW = 6;
 
 // The window of lines with the most marks, among those that include the best line and some lines below it, where the definition may
 // begin that the hit is named after.
-function span(rows, line) {
+function span(rows, line, most) {
   const kept = Math.max(0, Math.min(line, rows.length - 1));
-  const highest = Math.max(0, Math.min(kept, rows.length - SHOWN));
-  const lowest = Math.min(highest, Math.max(0, Math.min(kept + BELOW, rows.length - 1) - SHOWN + 1));
+  const highest = Math.max(0, Math.min(kept, rows.length - most));
+  const lowest = Math.min(highest, Math.max(0, Math.min(kept + BELOW, rows.length - 1) - most + 1));
   const weights = rows.map((row) => new Set(row.filter((part) => part[2]).map((part) => part[0].toLowerCase())).size);
   let best = lowest;
   let bestSum = -1;
   for (let start = lowest; start <= highest; start += 1) {
-    const sum = weights.slice(start, start + SHOWN).reduce((total, weight) => total + weight, 0);
+    const sum = weights.slice(start, start + most).reduce((total, weight) => total + weight, 0);
     if (sum > bestSum) { bestSum = sum; best = start; }
   }
   while (best < highest && !weights[best] && !weights[best + 1]) best += 1;
-  return [best, Math.min(rows.length, best + SHOWN)];
+  return [best, Math.min(rows.length, best + most)];
 }
 
 // A commit: its message, then the lines with + and -.
