@@ -18,7 +18,7 @@ from lurcher.chunking import code
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, KernelReader, TreeSitterReader, compile_patterns, grammar_of, tree_sitter_reader
 from tests.kernel import kernel
-from tests.kernel.test_reading import PARSED, broken
+from tests.kernel.test_extract import PARSED, broken
 from tests.languages.samples import samples
 
 pytestmark = kernel.needed
