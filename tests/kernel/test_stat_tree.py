@@ -154,7 +154,7 @@ def begun(root: Path | int, rows: dict[str, Row], folders: dict[str, tuple[int, 
     names, marks = "\0".join(folders).encode(), b"".join(struct.pack("<QqqQ", *mark) for mark in folders.values())
     opened = root if isinstance(root, int) else os.open(root, os.O_RDONLY)
     try:
-        look: object = kernel.module().begin_look(paths, packed, 56, 16, opened, NEVER, names, marks)
+        look: object = kernel.module().begin_check(paths, packed, 56, 16, opened, NEVER, names, marks)
         return look
     finally:
         if opened != root:
@@ -169,9 +169,9 @@ def test_a_background_check_finds_the_same_as_a_direct_one(tmp_path: Path, files
     folders = {name: row(tmp_path / name)[1:5] for name in ("", *(f"folder {i}" for i in range(7)))}
     look, dropped = begun(tmp_path, files, folders), begun(tmp_path, files, folders)
     del dropped
-    assert module.end_look(look) == [4, 4999]
+    assert module.end_check(look) == [4, 4999]
     with pytest.raises(ValueError, match="has ended"):
-        module.end_look(look)
+        module.end_check(look)
 
 
 def test_a_check_ends_at_the_first_changed_folder(tmp_path: Path, files: dict[str, Row]) -> None:
@@ -182,30 +182,30 @@ def test_a_check_ends_at_the_first_changed_folder(tmp_path: Path, files: dict[st
         was = {"": row(tmp_path)[1:5], folder: row(there)[1:5]}
         change()
         changed = not there.exists() or row(there)[1:5] != was[folder]
-        assert module.end_look(begun(tmp_path, one, was)) == (None if changed else [])
+        assert module.end_check(begun(tmp_path, one, was)) == (None if changed else [])
     there.symlink_to(tmp_path / "b")  # leads to the same file, which is not looked at
-    assert module.end_look(begun(tmp_path, one, {"": row(tmp_path)[1:5], folder: row(tmp_path / "b")[1:5]})) is None
+    assert module.end_check(begun(tmp_path, one, {"": row(tmp_path)[1:5], folder: row(tmp_path / "b")[1:5]})) is None
 
 
 def test_a_check_of_invalid_input_returns_none(tmp_path: Path) -> None:
     module, one, top = kernel.module(), {"top": row(tmp_path)}, row(tmp_path)[1:5]
-    assert module.end_look(begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top})) is None
-    assert module.end_look(begun(tmp_path, one, {})) is None
-    assert module.end_look(begun(tmp_path, one, {"": top, "a/b": top})) is None  # whose own folder is not known
-    assert module.end_look(begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top})) is None
-    assert module.end_look(begun(tmp_path, one, {"": top})) is not None
+    assert module.end_check(begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top})) is None
+    assert module.end_check(begun(tmp_path, one, {})) is None
+    assert module.end_check(begun(tmp_path, one, {"": top, "a/b": top})) is None  # whose own folder is not known
+    assert module.end_check(begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top})) is None
+    assert module.end_check(begun(tmp_path, one, {"": top})) is not None
     with pytest.raises(OSError, match="descriptor"):
         begun(-1, one, {"": top})
     packed = struct.pack("<16sQqqQiI", *row(tmp_path))
     for names, marks in ((b"", b"x" * 31), (b"a", b""), (b"a\0b", b"x" * 32)):
-        assert module.end_look(module.begin_look(b"top", packed, 56, 16, 0, 0, names, marks)) is None
+        assert module.end_check(module.begin_check(b"top", packed, 56, 16, 0, 0, names, marks)) is None
     for paths, rows in ((b"top", packed[:-1]), (b"top\0b", packed), (b"top", packed * 2), (b"top", b"")):
-        assert module.end_look(module.begin_look(paths, rows, 56, 16, 0, 0, b"", struct.pack("<QqqQ", *top))) is None
+        assert module.end_check(module.begin_check(paths, rows, 56, 16, 0, 0, b"", struct.pack("<QqqQ", *top))) is None
     for width, first in ((56, 25), (47, 16), (56, -1), (-56, 0), (0, 0)):
         with pytest.raises(ValueError, match="rows"):
-            module.begin_look(b"top", packed, width, first, 0, 0, b"", b"x" * 32)
+            module.begin_check(b"top", packed, width, first, 0, 0, b"", b"x" * 32)
     with pytest.raises(ValueError, match="Capsule"):
-        module.end_look(None)
+        module.end_check(None)
 
 
 @pytest.mark.parametrize(
