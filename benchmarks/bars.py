@@ -20,8 +20,8 @@ class Bar:
     unit: str = "×"
 
 
-def _ratio(part: str, figure: str) -> Callable[[dict[str, Any]], float]:
-    return lambda tree: float(tree[part]["semble"][figure]["best"] / tree[part]["lurcher"][figure]["best"])
+def _ratio(part: str, figure: str, ours: str = "lurcher") -> Callable[[dict[str, Any]], float]:
+    return lambda tree: float(tree[part]["semble"][figure]["best"] / tree[part][ours][figure]["best"])
 
 
 def _own(part: str, side: str, figure: str) -> Callable[[dict[str, Any]], float]:
@@ -39,6 +39,7 @@ BARS = (
     _at_most("warm command", SMALL, _own("warm", "lurcher", "wall_ms"), 40),
     _at_most("warm command", LARGE, _own("warm", "lurcher", "wall_ms"), 70),
     Bar("warm command, semble / lurcher", (SMALL, LARGE), _ratio("warm", "wall_ms"), 25),
+    Bar("warm command as text, semble / lurcher", (SMALL, LARGE), _ratio("warm", "wall_ms", "lurcher_text"), 18),
     _at_most("query in a process, p50, tree checked", SMALL, _own("in_process", "lurcher", "p50_ms"), 2),
     _at_most("query in a process, p50, tree checked", LARGE, _own("in_process", "lurcher", "p50_ms"), 8),
     _at_most("query in a process, p50, unchecked", SMALL, _own("in_process", "lurcher_unchecked", "p50_ms"), 2),

@@ -92,7 +92,8 @@ def _tree(tree: Path, sides: Sequence[Side], options: argparse.Namespace, base: 
     found: dict[str, Any] = {**size(tree), "load_before": load()}
     say(f"tree: {found['files']} files, {found['bytes'] / 1e6:.1f} MB")
     found["cold"] = measure_cold(field, tree, queries[0], options.runs)
-    found["warm"] = measure_warm(field, tree, queries[:WARM_QUERIES], options.runs)
+    in_text = Lurcher(sides[0].index, text=True, name="lurcher_text")
+    found["warm"] = measure_warm(field.joined_by(in_text), tree, queries[:WARM_QUERIES], options.runs)
     found |= measure_in_process(field, tree, options.queries, options.runs)
     found["floor"] = measure_floor(Lurcher(sides[0].index), tree, options.runs)
     if shutil.which("rg"):

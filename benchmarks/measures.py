@@ -28,6 +28,12 @@ class Field:
     def __init__(self, sides: Sequence[Side]) -> None:
         self.sides, self.left_out, self.notes = list(sides), dict[str, str](), dict[str, str]()
 
+    def joined_by(self, side: Side) -> Field:
+        """The same sides and one more, with the same record of who was left out."""
+        joined = Field([*self.sides, side])
+        joined.left_out, joined.notes = self.left_out, self.notes
+        return joined
+
     def turns(self, runs: int) -> Iterator[tuple[int, Side]]:
         """A B C, B C A, …: no side always runs on the machine that the same other has warmed up."""
         for number in range(runs):

@@ -28,6 +28,8 @@ class Lurcher:
     """Folder for the index, outside of the tree."""
     waits: bool = True
     """Whether a first question waits for the whole index; else it is answered after a while from what there is."""
+    text: bool = False
+    """Whether the answer is printed as text instead of JSON."""
     name: str = "lurcher"
     in_a_process: bool = True
     keeps_up: bool = True
@@ -44,12 +46,14 @@ class Lurcher:
 
     def search(self, query: str, tree: Path, *, sample: bool = False, seconds: float = 1800.0) -> Cost:
         program = beside(Path(sys.executable), "lurcher")
-        command = [program, "search", query, str(tree), "-k", LIMIT, "--json"]
+        command = [program, "search", query, str(tree), "-k", LIMIT, *([] if self.text else ["--json"])]
         cost = run(command, self.environment(), sample=sample, seconds=seconds)
         _expect(self.paths(cost), self.name, query)
         return cost
 
     def paths(self, cost: Cost) -> list[str]:
+        if self.text:
+            return [line for line in cost.output.splitlines() if line.strip()]
         return [hit["path"] for hit in json.loads(cost.output)["hits"]]
 
     def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:

@@ -27,8 +27,8 @@ COLD = (("wall_s", "wall, s"), ("cpu_s", "CPU, s"), ("memory_tree_mb", "peak mem
 WARM = (("wall_ms", "wall, ms"), ("cpu_ms", "CPU, ms"), ("memory_largest_mb", "memory, MB"))
 ASKED = (("p50_ms", "p50, ms"), ("p95_ms", "p95, ms"), ("p99_ms", "p99, ms"))
 NAMES = {
-    "lurcher_unchecked": "lurcher, unchecked", "rg": "ripgrep", "git-grep": "git grep", "in_process": "lurcher in a process",
-    "unchecked": "lurcher, unchecked", "command": "lurcher as a command",
+    "lurcher_text": "lurcher, as text", "lurcher_unchecked": "lurcher, unchecked", "rg": "ripgrep", "git-grep": "git grep",
+    "in_process": "lurcher in a process", "unchecked": "lurcher, unchecked", "command": "lurcher as a command",
 }  # fmt: skip
 GROWTH = (
     ("files", "files"), ("units", "units"), ("index_wall_s", "cold index, wall s"), ("index_cpu_s", "cold index, CPU s"),

@@ -152,7 +152,7 @@ def test_importing_lurcher_is_light(clean_environment: Callable[..., dict[str, s
     assert done.stdout == "[]\n"
 
 
-def test_a_name_looked_up_in_a_damaged_index_says_that_it_was_rebuilt(tmp_path: Path) -> None:
+def test_a_symbol_lookup_reports_that_a_damaged_index_was_rebuilt(tmp_path: Path) -> None:
     (tmp_path / "code.py").write_text("def harmless():\n    return 1\n")
     with Engine.open(tmp_path) as engine:
         assert not engine.symbol("harmless").degraded

@@ -72,7 +72,7 @@ def test_naming_a_part_beside_the_whole_adds_nothing(work: Path, names: tuple[st
     assert not (work / "inner/.lurcher").exists()
 
 
-def test_parts_of_a_tree_that_is_not_named_stay_apart(work: Path) -> None:
+def test_sub_folders_are_separate_roots_where_their_parent_is_not_searched(work: Path) -> None:
     assert found([work / "inner", work / "libs/module"]) == ["inner/inner.py", "module/deep/deep.py", "module/module.py"]
 
 

@@ -136,7 +136,7 @@ def test_a_source_that_fails_answers_from_what_it_had(ask: Ask, tmp_path: Path) 
     assert "given back" in answer["hits"][0]["text"], "of documents that cannot all be had, none is taken"
 
 
-def test_what_a_source_cannot_be_asked_is_reported(ask: Ask, tmp_path: Path) -> None:
+def test_flags_that_a_source_does_not_take_are_errors(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "tickets.json").write_text(json.dumps(TICKETS))
     told = ask("search", "x", "--in", "tickets", "--author", "me", status=2)["error"]
     assert told["message"] == "--author is not for tickets"

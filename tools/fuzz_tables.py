@@ -164,10 +164,10 @@ class Tables:
         whole = dict.fromkeys(folders)
         for _ in range(self.random.choice((1, 1, 3))):
             try:
-                look = self.fuzz.refusable(self.kernel.begin_look, *common, "\0".join(folders).encode(), marks)
+                look = self.fuzz.refusable(self.kernel.begin_check, *common, "\0".join(folders).encode(), marks)
                 if look is not None and self.random.random() < 0.7:
-                    self.fuzz.refusable(self.kernel.end_look, look)
-                    self.fuzz.refusable(self.kernel.end_look, look)
+                    self.fuzz.refusable(self.kernel.end_check, look)
+                    self.fuzz.refusable(self.kernel.end_check, look)
                 self.fuzz.refusable(self.kernel.unlike_rows, *common, whole)
             except OSError:  # a descriptor that is none
                 continue

@@ -1,4 +1,4 @@
-/* The object that Python's rules of a language look at and change. */
+/* The object that Python's rules of a language read and change. */
 
 #include "chunk/definition.h"
 
@@ -29,7 +29,7 @@ static PyMemberDef members[] = {
 static PyType_Slot type_slots[] = {
     {Py_tp_dealloc, (void *)found_dealloc},
     {Py_tp_members, members},
-    {Py_tp_doc, "A definition while it is being gathered."},
+    {Py_tp_doc, "A definition while it is being built."},
     {0, NULL},
 };
 

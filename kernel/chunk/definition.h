@@ -1,4 +1,4 @@
-/* A definition while it is being gathered: what languages/base.py calls Found, with the same names for Python. */
+/* A definition while it is being built: what languages/base.py calls Found, with the same names for Python. */
 
 #ifndef LURCHER_FOUND_H
 #define LURCHER_FOUND_H

@@ -19,7 +19,7 @@ static PyObject *captured_node(PyObject *captures, PyObject *name) {
         return NULL;
     }
     PyObject *node = PyList_Size(list) ? PyList_GetItem(list, 0) : NULL;
-    Py_XINCREF(node); /* whatever is asked of it, it stays */
+    Py_XINCREF(node); /* the list may change while it is in use */
     return node;
 }
 
@@ -294,7 +294,7 @@ int check_found(const Work *work, const Found *found) {
     return 0;
 }
 
-/* The language's last look at one: 1, or 0 where it is dropped, or -1 with an exception. */
+/* The language's final check of one: 1, or 0 where it is dropped, or -1 with an exception. */
 static int refine(Work *work, Found **found) {
     if (work->rules->refine == Py_None) {
         return 1;

@@ -51,7 +51,7 @@ typedef struct {
     Bytes placed;     /* Placed each */
     PyObject *seen;   /* names of definitions with the current one's place */
     size_t seen_start, seen_end;
-    PyObject *equation; /* what tells the previous definition's further equations from other definitions */
+    PyObject *equation; /* distinguishes the previous definition's further equations from other definitions */
 } Work;
 
 /* Whether what a rule of Python's left is still of this text: 0, or -1 with an exception. */
@@ -63,7 +63,7 @@ int place_all(Work *work);
 PyObject *definitions_of(Work *work);
 void placement_free(Work *work);
 
-/* The text of [start, end) on one line, without the comments in it, at most to its first brace if so asked. */
+/* The text of [start, end) on one line, without the comments in it, on request at most to its first brace. */
 PyObject *signature_of(const Work *work, size_t start, size_t end, int ends_at_brace);
 
 #endif

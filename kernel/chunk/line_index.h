@@ -15,7 +15,7 @@ typedef struct {
     uint32_t *inner; /* how many bytes begin no character before each 64th; NULL where every byte is one */
     Range *comments; /* in order, disjoint */
     size_t comment_count;
-    PyObject *line_starts; /* the list, once somebody asked for it */
+    PyObject *line_starts; /* the list, once it was requested */
 } Ruler;
 
 extern PyType_Spec ruler_spec;

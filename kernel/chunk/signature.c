@@ -1,4 +1,4 @@
-/* One line that says what a definition looks like, as languages/definitions.py has it. */
+/* The signature of a definition on one line, as languages/definitions.py has it. */
 
 #include "chunk/extract.h"
 

@@ -18,7 +18,7 @@ typedef struct {
 } Border;
 
 typedef struct {
-    Bytes steps;   /* Step each: what is still to be looked at, the next one last */
+    Bytes steps;   /* Step each: what is still to be read, the next one last */
     Bytes borders; /* Border each */
     Bytes cuts;    /* size_t each */
     Names names;

@@ -106,7 +106,7 @@ static size_t word_at(const Digits *digits, const unsigned char *text, size_t st
 }
 
 /* The words of one piece, and the threes that end in it: 0, or -1 without memory. Of those that end in a word only the first two
-   are not all of that word, so no more of its bytes are looked at. */
+   are not all of that word, so no more of its bytes are read. */
 static int words_in(
     const Digits *digits, const unsigned char *text, size_t start, size_t end, Set *set, unsigned char *threes) {
     const unsigned char *plainly = digits->plain;
@@ -206,7 +206,7 @@ static int is_busy(const Entries *self) {
     return self->busy;
 }
 
-/* What others gathered. */
+/* Hashes that other threads collected. */
 static PyObject *entries_take(PyObject *object, PyObject *arguments) {
     Entries *self = (Entries *)object;
     Py_buffer hashes;
@@ -300,7 +300,7 @@ static void entries_dealloc(PyObject *object) {
 
 static PyMethodDef methods[] = {
     {"add", entries_add, METH_VARARGS, "A text, and 2^21 marks for its threes."},
-    {"take", entries_take, METH_VARARGS, "Hashes that others gathered."},
+    {"take", entries_take, METH_VARARGS, "Hashes that other threads collected."},
     {"mark", entries_mark, METH_VARARGS, "The marks of threes, which are hashed like words."},
     {"hashes", entries_hashes, METH_NOARGS, "All hashes, each once, in no order."},
     {NULL, NULL, 0, NULL},

@@ -22,8 +22,8 @@ static PyObject *without_zeros(PyObject *text) {
     return plain;
 }
 
-/* Where the bytes of a string are, which `key` tells from those of others: 0, or -1 without memory. */
-static int put_bytes(Shelf *self, const char *key, size_t key_size, const char *data, size_t size, uint32_t *offset) {
+/* Where the bytes of a string are, which `key` identifies: 0, or -1 without memory. */
+static int put_bytes(RowBuilder *self, const char *key, size_t key_size, const char *data, size_t size, uint32_t *offset) {
     uint32_t before = self->known.count, number = texts_number(&self->known, key, key_size), place = (uint32_t)self->strings.used;
     char zero = 0;
     if (number == UINT32_MAX) {
@@ -39,7 +39,7 @@ static int put_bytes(Shelf *self, const char *key, size_t key_size, const char *
 }
 
 /* Where a string of this file is, put there if it is new: 0, or -1 with an exception. */
-static int put_string(Shelf *self, PyObject *given, uint32_t *offset) {
+static int put_string(RowBuilder *self, PyObject *given, uint32_t *offset) {
     PyObject *text = without_zeros(given);
     if (text == NULL) {
         return -1;
@@ -49,23 +49,23 @@ static int put_string(Shelf *self, PyObject *given, uint32_t *offset) {
     int failed = -1;
     if (data != NULL) {
         failed = put_bytes(self, data, (size_t)size, data, (size_t)size, offset) < 0 ? no_memory() : 0;
-    } else { /* half a character: kept as a question mark, told apart as what it is */
+    } else { /* half a character: stored as a question mark, identified by its own bytes */
         PyErr_Clear();
         PyObject *stored = PyUnicode_AsEncodedString(text, "utf-8", "replace");
-        PyObject *told = stored ? PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
+        PyObject *own = stored ? PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
         char *bytes, *key;
         Py_ssize_t key_size;
-        if (told != NULL && PyBytes_AsStringAndSize(stored, &bytes, &size) == 0 && PyBytes_AsStringAndSize(told, &key, &key_size) == 0) {
+        if (own != NULL && PyBytes_AsStringAndSize(stored, &bytes, &size) == 0 && PyBytes_AsStringAndSize(own, &key, &key_size) == 0) {
             failed = put_bytes(self, key, (size_t)key_size, bytes, (size_t)size, offset) < 0 ? no_memory() : 0;
         }
         Py_XDECREF(stored);
-        Py_XDECREF(told);
+        Py_XDECREF(own);
     }
     Py_DECREF(text);
     return failed;
 }
 
-static int keep_key(Shelf *self, PyObject *key) {
+static int keep_key(RowBuilder *self, PyObject *key) {
     int failed = key == NULL || PyList_Append(self->keys, key) < 0;
     Py_XDECREF(key);
     return failed ? -1 : 0;
@@ -79,7 +79,7 @@ typedef struct {
 } Place;
 
 /* A name in ASCII: counted, filed under its letters and digits alone, and its parts counted where it is that of a type. */
-static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t size, const Place *place, uint16_t *parts) {
+static int count_ascii(RowBuilder *self, PyObject *name, const char *data, size_t size, const Place *place, uint16_t *parts) {
     if (counter_piece(self->counter, self->symbols, data, size) < 0 || counter_close(self->counter, self->symbols, place->unit) < 0) {
         return no_memory();
     }
@@ -124,7 +124,7 @@ static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t siz
 }
 
 /* Any other name, as Python spells it: its words, the term it is filed under, the words of its parts and how many those are. */
-static int count_spelled(Shelf *self, PyObject *name, const Place *place, uint16_t *parts) {
+static int count_spelled(RowBuilder *self, PyObject *name, const Place *place, uint16_t *parts) {
     PyObject *spelled = PyObject_CallFunctionObjArgs(self->spelled, name, place->type ? Py_True : Py_False, NULL);
     if (spelled == NULL) {
         return -1;
@@ -145,7 +145,7 @@ static int count_spelled(Shelf *self, PyObject *name, const Place *place, uint16
     return failed ? -1 : 0;
 }
 
-int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t first_unit, size_t *names) {
+int put_definition(RowBuilder *self, const Entry *entry, uint32_t file, uint32_t first_unit, size_t *names) {
     uint32_t number = (uint32_t)(self->definitions.used / sizeof(DefinitionRow)), unit = first_unit + (uint32_t)entry->owner;
     /* The first types and functions of a file name it. */
     int naming = (entry->rank & 3) == 2, on_card = naming && *names < CARD_NAMES;
@@ -154,7 +154,7 @@ int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t firs
     DefinitionRow row = {file, unit, (uint32_t)entry->start, (uint32_t)entry->end, (uint32_t)entry->line, (uint32_t)entry->last,
                          0, 0, 0, 0, entry->exported ? 1 : 0, 0};
     if (PyUnicode_Compare(entry->kind, self->heading) == 0) {
-        /* A heading is no name that code would ask for: it is filed apart. */
+        /* A heading is no name of code: it has a family of its own. */
         Py_INCREF(self->headings);
         if (keep_key(self, self->headings) < 0) {
             return -1;
@@ -184,7 +184,7 @@ int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t firs
     return bytes_append(&self->definitions, &row, sizeof row) < 0 ? no_memory() : 0;
 }
 
-void next_file(Shelf *self) {
+void next_file(RowBuilder *self) {
     if (self->known.slot_count > MANY_SLOTS) {
         texts_free(&self->known);
     } else if (self->known.count) {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static int read_chunks(const Shelf *self, Parts *parts, PyObject *chunks, size_t size) {
+static int read_chunks(const RowBuilder *self, Parts *parts, PyObject *chunks, size_t size) {
     size_t reached = 0;
     for (Py_ssize_t i = 0; i < PyTuple_Size(chunks); i++) {
         PyObject *item = PyTuple_GetItem(chunks, i);
@@ -81,7 +81,7 @@ static size_t owner_of(const Parts *parts, size_t place) {
     return low; /* one more than its number */
 }
 
-static int read_entry(const Shelf *self, const Parts *parts, PyObject *item, size_t size, Entry *entry) {
+static int read_entry(const RowBuilder *self, const Parts *parts, PyObject *item, size_t size, Entry *entry) {
     memset(entry, 0, sizeof *entry);
     if (size_attribute(item, self->names[START_BYTE], size, &entry->start) < 0 ||
         size_attribute(item, self->names[END_BYTE], size, &entry->end) < 0 ||
@@ -110,7 +110,7 @@ static int read_entry(const Shelf *self, const Parts *parts, PyObject *item, siz
     return 0;
 }
 
-static int read_entries(const Shelf *self, Parts *parts, PyObject *definitions, size_t size) {
+static int read_entries(const RowBuilder *self, Parts *parts, PyObject *definitions, size_t size) {
     for (Py_ssize_t i = 0; i < PyTuple_Size(definitions); i++) {
         Entry entry;
         if (read_entry(self, parts, PyTuple_GetItem(definitions, i), size, &entry) < 0) {
@@ -125,7 +125,7 @@ static int read_entries(const Shelf *self, Parts *parts, PyObject *definitions, 
     return 0;
 }
 
-int read_parts(const Shelf *self, Parts *parts, PyObject *chunks, PyObject *comments, PyObject *definitions, size_t size) {
+int read_parts(const RowBuilder *self, Parts *parts, PyObject *chunks, PyObject *comments, PyObject *definitions, size_t size) {
     return read_chunks(self, parts, chunks, size) < 0 || read_comments(parts, comments, size) < 0
                ? -1
                : read_entries(self, parts, definitions, size);

@@ -1,4 +1,4 @@
-/* What a segment holds of the chunks and definitions of its files, gathered file by file, as storage/segment_writer.py has it: rows of
+/* What a segment holds of the chunks and definitions of its files, collected file by file, as storage/segment_writer.py has it: rows of
    tables, the strings they lead to, and what is counted of them. */
 
 #include "index/rows_build.h"
@@ -8,8 +8,10 @@
 static const char *const ATTRIBUTE_NAMES[] = {
     "start_byte", "end_byte", "start_line", "end_line", "name", "kind", "container", "signature", "exported"};
 
-/* A chunk's comments counted apart from its code, each byte once: 1, or 0 where it is not ASCII, or -1 without memory. */
-static int count_chunk(Shelf *self, const Parts *parts, const char *text, const Chunk *chunk, uint32_t unit, size_t *comment) {
+/* A chunk's comments counted separately from its code, each byte once: 1, or 0 where it is not ASCII, or -1 without memory. */
+static int count_chunk(
+    RowBuilder *self, const Parts *parts, const char *text, const Chunk *chunk, uint32_t unit, size_t *comment
+) {
     if (!is_ascii(text + chunk->start, chunk->end - chunk->start)) {
         return 0;
     }
@@ -36,7 +38,9 @@ static int count_chunk(Shelf *self, const Parts *parts, const char *text, const 
     return 1;
 }
 
-static int put_units(Shelf *self, const Parts *parts, const char *text, uint32_t file, uint32_t first_definition, PyObject *left) {
+static int put_units(
+    RowBuilder *self, const Parts *parts, const char *text, uint32_t file, uint32_t first_definition, PyObject *left
+) {
     const Chunk *chunks = (const Chunk *)(const void *)parts->chunks.data;
     int32_t *shown = shown_in(parts);
     int failed = shown == NULL ? no_memory() : 0;
@@ -57,8 +61,8 @@ static int put_units(Shelf *self, const Parts *parts, const char *text, uint32_t
     return failed ? -1 : 0;
 }
 
-static PyObject *shelf_put(PyObject *object, PyObject *arguments) {
-    Shelf *self = (Shelf *)object;
+static PyObject *row_builder_put(PyObject *object, PyObject *arguments) {
+    RowBuilder *self = (RowBuilder *)object;
     unsigned int file;
     PyObject *text, *chunks, *definitions, *comments;
     if (!PyArg_ParseTuple(
@@ -94,18 +98,18 @@ static PyObject *shelf_put(PyObject *object, PyObject *arguments) {
     return left;
 }
 
-static PyObject *shelf_sizes(PyObject *object, PyObject *unused) {
+static PyObject *row_builder_sizes(PyObject *object, PyObject *unused) {
     (void)unused;
-    Shelf *self = (Shelf *)object;
+    RowBuilder *self = (RowBuilder *)object;
     return Py_BuildValue(
         "(nnn)", (Py_ssize_t)(self->units.used / sizeof(UnitRow)), (Py_ssize_t)(self->definitions.used / sizeof(DefinitionRow)),
         (Py_ssize_t)self->strings.used);
 }
 
 /* Tables are taken down once: what they took is free then. */
-static PyObject *shelf_take(PyObject *object, PyObject *unused) {
+static PyObject *row_builder_take(PyObject *object, PyObject *unused) {
     (void)unused;
-    Shelf *self = (Shelf *)object;
+    RowBuilder *self = (RowBuilder *)object;
     PyObject *units = PyByteArray_FromStringAndSize(self->units.data, (Py_ssize_t)self->units.used);
     PyObject *definitions = PyByteArray_FromStringAndSize(self->definitions.data, (Py_ssize_t)self->definitions.used);
     PyObject *strings = PyBytes_FromStringAndSize(self->strings.data, (Py_ssize_t)self->strings.used);
@@ -123,13 +127,13 @@ static PyObject *shelf_take(PyObject *object, PyObject *unused) {
     return Py_BuildValue("(NNNN)", units, definitions, strings, keys);
 }
 
-static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+static PyObject *row_builder_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     (void)keywords;
     unsigned int fields[5];
     PyObject *counter, *kinds, *types, *functions, *heading, *headings, *spelled;
     unsigned long long seed;
     if (!PyArg_ParseTuple(
-            arguments, "KO(IIIII)O!OOUUO:Shelf", &seed, &counter, &fields[0], &fields[1], &fields[2], &fields[3], &fields[4],
+            arguments, "KO(IIIII)O!OOUUO:RowBuilder", &seed, &counter, &fields[0], &fields[1], &fields[2], &fields[3], &fields[4],
             &PyDict_Type, &kinds, &types, &functions, &heading, &headings, &spelled)) {
         return NULL;
     }
@@ -142,7 +146,7 @@ static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
         PyErr_SetString(PyExc_TypeError, "kinds are in sets");
         return NULL;
     }
-    Shelf *self = object_new(type);
+    RowBuilder *self = object_new(type);
     if (self == NULL) {
         return NULL;
     }
@@ -170,8 +174,8 @@ static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     return (PyObject *)self;
 }
 
-static void shelf_dealloc(PyObject *object) {
-    Shelf *self = (Shelf *)object;
+static void row_builder_dealloc(PyObject *object) {
+    RowBuilder *self = (RowBuilder *)object;
     Py_CLEAR(self->counter);
     Py_CLEAR(self->kinds);
     Py_CLEAR(self->type_kinds);
@@ -193,19 +197,20 @@ static void shelf_dealloc(PyObject *object) {
 }
 
 static PyMethodDef methods[] = {
-    {"put", shelf_put, METH_VARARGS,
+    {"put", row_builder_put, METH_VARARGS,
      "A file's number, text, chunks, definitions and comments: the numbers of those chunks that Python counts, not being ASCII."},
-    {"sizes", shelf_sizes, METH_NOARGS, "How many units, definitions, and bytes of strings there are."},
-    {"take", shelf_take, METH_NOARGS, "The table of units, that of definitions, the strings, and the term each definition is filed under."},
+    {"sizes", row_builder_sizes, METH_NOARGS, "How many units, definitions, and bytes of strings there are."},
+    {"take", row_builder_take, METH_NOARGS,
+     "The table of units, that of definitions, the strings, and the term each definition is filed under."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot type_slots[] = {
-    {Py_tp_new, (void *)shelf_new},
-    {Py_tp_dealloc, (void *)shelf_dealloc},
+    {Py_tp_new, (void *)row_builder_new},
+    {Py_tp_dealloc, (void *)row_builder_dealloc},
     {Py_tp_methods, methods},
     {Py_tp_doc, "Gathers what a segment holds of the chunks and definitions of its files."},
     {0, NULL},
 };
 
-PyType_Spec shelf_spec = {"lurcher._kernel.Shelf", sizeof(Shelf), 0, Py_TPFLAGS_DEFAULT, type_slots};
+PyType_Spec row_builder_spec = {"lurcher._kernel.RowBuilder", sizeof(RowBuilder), 0, Py_TPFLAGS_DEFAULT, type_slots};

@@ -1,7 +1,7 @@
 /* One file's chunks, definitions and comments on their way into the tables of a segment, as storage/segment_writer.py has it. */
 
-#ifndef LURCHER_SHELF_H
-#define LURCHER_SHELF_H
+#ifndef LURCHER_ROWS_BUILD_H
+#define LURCHER_ROWS_BUILD_H
 
 #include "index/count.h"
 
@@ -41,7 +41,7 @@ typedef struct {
     Bytes key;
     PyObject *names[ATTRIBUTES];
     PyObject *keys; /* list: the term under which each definition is filed */
-} Shelf;
+} RowBuilder;
 
 /* One file's parts while they are put on. */
 typedef struct {
@@ -51,15 +51,15 @@ typedef struct {
 } Parts;
 
 /* What Python has of a file, checked against the size of its text: 0, or -1 with an exception. */
-int read_parts(const Shelf *self, Parts *parts, PyObject *chunks, PyObject *comments, PyObject *definitions, size_t size);
+int read_parts(const RowBuilder *self, Parts *parts, PyObject *chunks, PyObject *comments, PyObject *definitions, size_t size);
 void parts_free(Parts *parts);
 /* For each chunk the definition that names it: the largest that starts in it, else the innermost that encloses it; -1: none.
    NULL without memory; the caller's. */
 int32_t *shown_in(const Parts *parts);
 
 /* The strings of the next file begin. */
-void next_file(Shelf *self);
+void next_file(RowBuilder *self);
 /* A row, what is counted of the name, and its key; `names` counts the types and functions of the file: 0, or -1 with an exception. */
-int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t first_unit, size_t *names);
+int put_definition(RowBuilder *self, const Entry *entry, uint32_t file, uint32_t first_unit, size_t *names);
 
 #endif

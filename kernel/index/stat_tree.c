@@ -1,4 +1,4 @@
-/* Which files and folders do not look as they did, for indexing/freshness.py and sources/signature.py: one look at each, with the
+/* Which files and folders have changed, for indexing/freshness.py and sources/signature.py: one stat of each, with the
    interpreter free for other threads meanwhile. */
 
 #include "support/kernel.h"
@@ -7,13 +7,13 @@
 
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments) {
     (void)module, (void)arguments;
-    PyErr_SetString(PyExc_NotImplementedError, "there is no such look on this system");
+    PyErr_SetString(PyExc_NotImplementedError, "files cannot be checked like this on this system");
     return NULL;
 }
 
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) { return kernel_unlike(module, arguments); }
-PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) { return kernel_unlike(module, arguments); }
-PyObject *kernel_end_look(PyObject *module, PyObject *capsule) { return kernel_unlike(module, capsule); }
+PyObject *kernel_begin_check(PyObject *module, PyObject *arguments) { return kernel_unlike(module, arguments); }
+PyObject *kernel_end_check(PyObject *module, PyObject *capsule) { return kernel_unlike(module, capsule); }
 
 #else
 
@@ -37,7 +37,7 @@ enum { SIZE, MTIME, CTIME, INODE, NUMBERS };
 enum { MOST_THREADS = 4, WORTH_A_THREAD = 1000, AT_A_TIME = 500 };
 
 typedef struct {
-    const char *path;  /* NULL: cannot be looked at here */
+    const char *path;  /* NULL: cannot be checked here */
     int64_t numbers[NUMBERS];
     int unlike;
 } Known;
@@ -111,7 +111,7 @@ static void enter(Opened *opened, int from, const char *path, size_t length, con
     }
 }
 
-static void look_at(const Part *part, size_t first, size_t end) {
+static void check_range(const Part *part, size_t first, size_t end) {
     Opened opened = {.folder = -1};
     for (size_t i = first; i < end; i++) {
         Known *known = &part->known[i];
@@ -142,13 +142,13 @@ static void *take(void *argument) {
     size_t first;
     while ((first = __atomic_fetch_add(&shared->next, AT_A_TIME, __ATOMIC_RELAXED)) < shared->part.count) {
         size_t left = shared->part.count - first;
-        look_at(&shared->part, first, first + (left < AT_A_TIME ? left : AT_A_TIME));
+        check_range(&shared->part, first, first + (left < AT_A_TIME ? left : AT_A_TIME));
     }
     return NULL;
 }
 
-/* Nearly all of it is waiting for the system, which looks at several files at a time; with so many cores in use otherwise. */
-static void look_at_all(Shared *all, long busy) {
+/* Nearly all of it is waiting for the system, which reads several files at a time; with so many cores in use otherwise. */
+static void check_all(Shared *all, long busy) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN) - busy;
     size_t most = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (size_t)cores;
     size_t parts = all->part.count / WORTH_A_THREAD < most ? all->part.count / WORTH_A_THREAD : most;
@@ -211,7 +211,7 @@ static PyObject *unlike_in(PyObject *table, PyObject *paths, Py_ssize_t first, i
         }
     }
     Py_BEGIN_ALLOW_THREADS
-    look_at_all(&(Shared){{known, (size_t)count, folder, folders, young}, 0}, 0);
+    check_all(&(Shared){{known, (size_t)count, folder, folders, young}, 0}, 0);
     Py_END_ALLOW_THREADS
     found = PyList_New(0);
     for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
@@ -252,28 +252,28 @@ typedef struct {
     char *text; /* the paths, each ended by a zero */
 } Table;
 
-/* A look at the rows of a manifest, which are in folders that are all known: at those first, if need be, since nothing behind
-   a folder that has become something else is to be looked at. */
+/* A check of the rows of a manifest, which are in folders that are all known. The folders are checked first, if need be, since
+   nothing behind a folder that has become something else may be read. */
 typedef struct {
     Shared files, around;
     Table rows, folders;
     pthread_t thread;
-    int running, told, moved;
+    int running, ended, moved;
     int far;
-} Look;
+} TreeCheck;
 
 enum { FOLDERS, FILES }; /* how far it has come */
 
-/* Waits for a look to end, with a hand in it. */
-static void end_look(Look *look) {
-    if (look->running) {
-        look->running = 0;
+/* Waits for a check to end, and helps with it. */
+static void end_check(TreeCheck *check) {
+    if (check->running) {
+        check->running = 0;
         Py_BEGIN_ALLOW_THREADS
-        while (__atomic_load_n(&look->far, __ATOMIC_ACQUIRE) == FOLDERS) {
+        while (__atomic_load_n(&check->far, __ATOMIC_ACQUIRE) == FOLDERS) {
             nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         }
-        take(&look->files);
-        pthread_join(look->thread, NULL);
+        take(&check->files);
+        pthread_join(check->thread, NULL);
         Py_END_ALLOW_THREADS
     }
 }
@@ -283,16 +283,16 @@ static void free_table(Table *table) {
     free(table->text);
 }
 
-static void free_look(Look *look) {
-    end_look(look);
-    if (look->files.part.folder >= 0) {
-        close(look->files.part.folder);
+static void free_check(TreeCheck *check) {
+    end_check(check);
+    if (check->files.part.folder >= 0) {
+        close(check->files.part.folder);
     }
-    free(look->files.part.known);
-    free(look->around.part.known);
-    free_table(&look->rows);
-    free_table(&look->folders);
-    free(look);
+    free(check->files.part.known);
+    free(check->around.part.known);
+    free_table(&check->rows);
+    free_table(&check->folders);
+    free(check);
 }
 
 /* Whose folders are known: by a dictionary, or by texts of which the first `count` are those. */
@@ -361,22 +361,22 @@ static int read_rows(Part *part, Table *table, Around *around) {
     return READ;
 }
 
-/* A look from an open folder; NULL with an exception. */
-static Look *look_from(int folder, int64_t young) {
-    Look *look = calloc(1, sizeof *look);
-    if (look == NULL) {
+/* A check from an open folder; NULL with an exception. */
+static TreeCheck *check_from(int folder, int64_t young) {
+    TreeCheck *check = calloc(1, sizeof *check);
+    if (check == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
-    Part *part = &look->files.part;
+    Part *part = &check->files.part;
     part->young = young;
     part->folder = fcntl(folder, F_DUPFD_CLOEXEC, 0); /* its own: whoever opened the folder may close it meanwhile */
     if (part->folder < 0) {
         PyErr_SetFromErrno(PyExc_OSError);
-        free_look(look);
+        free_check(check);
         return NULL;
     }
-    return look;
+    return check;
 }
 
 /* 0, or -1 with an exception where rows have no room for numbers there. */
@@ -389,10 +389,10 @@ static int place_numbers(Table *table, Py_ssize_t width, Py_ssize_t first) {
     return 0;
 }
 
-static PyObject *unlike_of(const Look *look) {
+static PyObject *changed_rows(const TreeCheck *check) {
     PyObject *found = PyList_New(0);
-    for (size_t i = 0; found != NULL && i < look->files.part.count; i++) {
-        if (look->files.part.known[i].unlike && append_size(found, i) < 0) {
+    for (size_t i = 0; found != NULL && i < check->files.part.count; i++) {
+        if (check->files.part.known[i].unlike && append_size(found, i) < 0) {
             Py_CLEAR(found);
         }
     }
@@ -412,18 +412,18 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
         return NULL;
     }
     PyObject *found = NULL;
-    Look *look = place_numbers(&files, width, first) < 0 ? NULL : look_from(folder, young);
-    if (look == NULL) {
+    TreeCheck *check = place_numbers(&files, width, first) < 0 ? NULL : check_from(folder, young);
+    if (check == NULL) {
         free_table(&files);
         return NULL;
     }
-    look->rows = files;
-    int read = read_rows(&look->files.part, &look->rows, &around);
+    check->rows = files;
+    int read = read_rows(&check->files.part, &check->rows, &around);
     if (read == READ) {
         Py_BEGIN_ALLOW_THREADS
-        look_at_all(&look->files, 0);
+        check_all(&check->files, 0);
         Py_END_ALLOW_THREADS
-        found = unlike_of(look);
+        found = changed_rows(check);
     } else if (read == ELSEWHERE) {
         found = Py_NewRef(Py_None);
     } else if (read == NO_ROWS) {
@@ -431,11 +431,11 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
     } else if (read == NO_MEMORY) {
         PyErr_NoMemory();
     }
-    free_look(look);
+    free_check(check);
     return found;
 }
 
-#define LOOK "lurcher._kernel.look"
+#define CAPSULE "lurcher._kernel.check"
 
 /* Folders with their marks, each in a folder that is among them too. */
 static int read_folders(Part *part, Table *table, Around *around) {
@@ -454,18 +454,18 @@ static int read_folders(Part *part, Table *table, Around *around) {
     return read;
 }
 
-/* Whether files are to be looked at. What is wrong with the rows is no different from a folder that is gone. */
-static int folders_hold(Look *look) {
-    Texts texts = {.seed = (uint64_t)(uintptr_t)look * UINT64_C(0x9E3779B97F4A7C15)};
+/* Whether files are to be checked. What is wrong with the rows is no different from a folder that is gone. */
+static int folders_hold(TreeCheck *check) {
+    Texts texts = {.seed = (uint64_t)(uintptr_t)check * UINT64_C(0x9E3779B97F4A7C15)};
     Around around = {.texts = &texts};
-    Part *folders = &look->around.part;
-    folders->folder = look->files.part.folder;
+    Part *folders = &check->around.part;
+    folders->folder = check->files.part.folder;
     folders->folders = 1;
-    int hold = read_folders(folders, &look->folders, &around) == READ &&
-               read_rows(&look->files.part, &look->rows, &around) == READ;
+    int hold = read_folders(folders, &check->folders, &around) == READ &&
+               read_rows(&check->files.part, &check->rows, &around) == READ;
     texts_free(&texts);
     if (hold) {
-        look_at_all(&look->around, 1);
+        check_all(&check->around, 1);
     }
     for (size_t i = 0; hold && i < folders->count; i++) {
         hold = !folders->known[i].unlike;
@@ -473,21 +473,21 @@ static int folders_hold(Look *look) {
     return hold;
 }
 
-/* All of a look, beside the interpreter. */
-static void *look_behind(void *argument) {
-    Look *look = argument;
-    look->moved = !folders_hold(look);
-    if (look->moved) {
-        look->files.part.count = 0; /* nobody lends a hand then */
+/* The whole check, in a thread beside the interpreter. */
+static void *run_check(void *argument) {
+    TreeCheck *check = argument;
+    check->moved = !folders_hold(check);
+    if (check->moved) {
+        check->files.part.count = 0; /* nobody lends a hand then */
     }
-    __atomic_store_n(&look->far, FILES, __ATOMIC_RELEASE);
-    look_at_all(&look->files, 1);
+    __atomic_store_n(&check->far, FILES, __ATOMIC_RELEASE);
+    check_all(&check->files, 1);
     return NULL;
 }
 
-static void drop_look(PyObject *capsule) { free_look(PyCapsule_GetPointer(capsule, LOOK)); }
+static void drop_check(PyObject *capsule) { free_check(PyCapsule_GetPointer(capsule, CAPSULE)); }
 
-PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
+PyObject *kernel_begin_check(PyObject *module, PyObject *arguments) {
     (void)module;
     Table files = {0}, folders = {0};
     Py_ssize_t width, first;
@@ -498,40 +498,40 @@ PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
         )) {
         return NULL;
     }
-    Look *look = NULL;
+    TreeCheck *check = NULL;
     if (place_numbers(&files, width, first) == 0 && place_numbers(&folders, NUMBERS * sizeof(int64_t), 0) == 0) {
-        look = look_from(folder, young);
+        check = check_from(folder, young);
     }
-    if (look == NULL) {
+    if (check == NULL) {
         free_table(&files);
         free_table(&folders);
         return NULL;
     }
-    look->rows = files;
-    look->folders = folders;
-    look->running = pthread_create(&look->thread, NULL, look_behind, look) == 0;
-    if (!look->running) {
-        look_behind(look);
+    check->rows = files;
+    check->folders = folders;
+    check->running = pthread_create(&check->thread, NULL, run_check, check) == 0;
+    if (!check->running) {
+        run_check(check);
     }
-    PyObject *capsule = PyCapsule_New(look, LOOK, drop_look);
+    PyObject *capsule = PyCapsule_New(check, CAPSULE, drop_check);
     if (capsule == NULL) {
-        free_look(look);
+        free_check(check);
     }
     return capsule;
 }
 
-PyObject *kernel_end_look(PyObject *module, PyObject *capsule) {
+PyObject *kernel_end_check(PyObject *module, PyObject *capsule) {
     (void)module;
-    Look *look = PyCapsule_GetPointer(capsule, LOOK);
-    if (look == NULL) {
+    TreeCheck *check = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (check == NULL) {
         return NULL;
     }
-    if (look->told) {
-        return fail_null("this look has ended");
+    if (check->ended) {
+        return fail_null("this check has ended");
     }
-    look->told = 1;
-    end_look(look);
-    return look->moved ? Py_NewRef(Py_None) : unlike_of(look);
+    check->ended = 1;
+    end_check(check);
+    return check->moved ? Py_NewRef(Py_None) : changed_rows(check);
 }
 
 #endif

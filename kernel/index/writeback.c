@@ -1,4 +1,4 @@
-/* What is written to a file, on its way to the disk before somebody waits for that. */
+/* Starts writing a file to the disk before anything waits for it. */
 
 #if defined(__linux__)
 #ifndef _GNU_SOURCE
@@ -9,7 +9,7 @@
 
 #include "support/kernel.h"
 
-/* A file, where a part of it begins, and its size. What hinders it is told by the flush that has to follow in any case. */
+/* A file, where a part of it begins, and its size. Errors are reported by the flush that has to follow in any case. */
 PyObject *kernel_write_out(PyObject *module, PyObject *arguments) {
     (void)module;
     int descriptor;

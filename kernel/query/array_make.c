@@ -2,7 +2,7 @@
 
 #include "query/array.h"
 
-/* The kind that is asked for, F64 where none is; -1 with an exception. */
+/* The requested kind, F64 where none is; -1 with an exception. */
 static int kind_or_real(PyObject *const *arguments, Py_ssize_t given, PyObject *names, Py_ssize_t place) {
     PyObject *named = given > place ? arguments[place] : keyword(arguments, given, names, "dtype");
     return named == NULL || named == Py_None ? F64 : kind_of(named);

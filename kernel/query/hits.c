@@ -1,4 +1,4 @@
-/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence.py, lanes/__init__.py,
+/* What is computed for each hit, and for the files that compete for a place: as ranking/evidence.py, lanes/__init__.py,
    storage/snapshot.py, storage/container.py and answer/hits.py have it. */
 
 #include "query/array.h"
@@ -34,7 +34,7 @@ static double mean_of_largest(const double *values, int64_t count, int most, int
     return sum / held;
 }
 
-/* Numbers in runs, how long each run is, how many to look at: the mean of the largest of each, and where its largest is. */
+/* Numbers in runs, how long each run is, how many of them count: the mean of the largest of each, and where its largest is. */
 PyObject *kernel_nearest(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *given[2], *found = NULL;
@@ -49,7 +49,7 @@ PyObject *kernel_nearest(PyObject *module, PyObject *arguments) {
         goto done;
     }
     if (most < 1 || most > 8) {
-        fail("so many are not looked at");
+        fail("so many cannot be compared");
         goto done;
     }
     int64_t start = 0;
@@ -167,7 +167,7 @@ done:
 
 #define AT_ONCE 64
 
-/* Up to 64 terms that are looked for in one pass: a bit for each in the entries of its first and of its second byte. */
+/* Up to 64 terms that are searched in one pass: a bit for each in the entries of its first and of its second byte. */
 typedef struct {
     const char *data[AT_ONCE];
     size_t sizes[AT_ONCE];

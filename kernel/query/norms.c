@@ -56,12 +56,12 @@ static int read_fields(Lengths *lengths, PyObject *given) {
     }
     for (Py_ssize_t i = 0; i < lengths->several; i++) {
         Field *field = &lengths->fields[i];
-        PyObject *told = PyTuple_GetItem(given, i);
-        if (!PyTuple_Check(told)) {
+        PyObject *entry = PyTuple_GetItem(given, i);
+        if (!PyTuple_Check(entry)) {
             PyErr_SetString(PyExc_TypeError, "a field is a tuple");
             return -1;
         }
-        if (!PyArg_ParseTuple(told, "pnid", &field->of_file, &field->place, &field->size, &field->weight)) {
+        if (!PyArg_ParseTuple(entry, "pnid", &field->of_file, &field->place, &field->size, &field->weight)) {
             return -1;
         }
         if (!fits(field->place, field->size, field->of_file ? lengths->file_width : lengths->unit_width)) {
@@ -71,7 +71,7 @@ static int read_fields(Lengths *lengths, PyObject *given) {
     return 0;
 }
 
-/* 0, or -1 with an exception; what was read is released by whoever asked. */
+/* 0, or -1 with an exception; what was read is released by the caller. */
 static int check(Lengths *lengths, PyObject *fields) {
     if (lengths->unit_width <= 0 || lengths->file_width <= 0 || lengths->units.len % lengths->unit_width != 0 ||
         lengths->files.len % lengths->file_width != 0 || !fits(lengths->file_place, 4, lengths->unit_width)) {

@@ -1,4 +1,4 @@
-/* Files against each other: their evidence added up, which of them are looked at closely, and which are left in the end. As
+/* Files against each other: their evidence added up, which of them are compared closely, and which are left in the end. As
    ranking/default.py and ranking/evidence/dense.py have it, to the last bit. */
 
 #include "query/topk.h"
@@ -35,7 +35,7 @@ static void arrays_drop(Array **arrays, int count) {
 }
 
 /* The places of two lists, each in order, as one. */
-static Array *united(const Rivals *left, const Rivals *right) {
+static Array *united(const TopK *left, const TopK *right) {
     Array *found = array_new(I64, left->held + right->held);
     Py_ssize_t i = 0, j = 0, count = 0;
     while (found != NULL && (i < left->held || j < right->held)) {
@@ -65,12 +65,12 @@ PyObject *kernel_contenders(PyObject *module, PyObject *arguments) {
     }
     static const Kind kinds[] = {F64, F64, BOOL, I64};
     Array *arrays[4] = {NULL}, *gained = NULL, *pool = NULL;
-    Rivals found_ones = {NULL, 0, 0}, near_ones = {NULL, 0, 0};
+    TopK found_ones = {NULL, 0, 0}, near_ones = {NULL, 0, 0};
     if (arrays_read(given, kinds, 4, arrays) < 0) {
         goto done;
     }
     most = most < arrays[0]->count ? most : arrays[0]->count + 1;
-    if (rivals_begin(&found_ones, most) < 0 || rivals_begin(&near_ones, most) < 0) {
+    if (topk_begin(&found_ones, most) < 0 || topk_begin(&near_ones, most) < 0) {
         goto done;
     }
     const double *cards = REALS(arrays[0]), *others = REALS(arrays[1]);
@@ -100,15 +100,15 @@ PyObject *kernel_contenders(PyObject *module, PyObject *arguments) {
             continue;
         }
         double value = others[file] + REALS(gained)[file];
-        if (others[file] > 0 && rivals_want(&found_ones, value)) {
-            rivals_offer(&found_ones, value, ranks[file], file);
+        if (others[file] > 0 && topk_want(&found_ones, value)) {
+            topk_offer(&found_ones, value, ranks[file], file);
         }
-        if (cards[file] >= alone && rivals_want(&near_ones, cards[file])) {
-            rivals_offer(&near_ones, cards[file], ranks[file], file);
+        if (cards[file] >= alone && topk_want(&near_ones, cards[file])) {
+            topk_offer(&near_ones, cards[file], ranks[file], file);
         }
     }
-    rivals_end(&found_ones);
-    rivals_end(&near_ones);
+    topk_end(&found_ones);
+    topk_end(&near_ones);
     pool = united(&found_ones, &near_ones);
     found = pool == NULL ? NULL : PyTuple_Pack(2, (PyObject *)gained, (PyObject *)pool);
 done:

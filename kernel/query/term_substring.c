@@ -1,6 +1,6 @@
 /* Which terms hold some bytes, and which owners have one of them: as lanes/literal.py and storage/snapshot.py have it.
 
-   Terms and lists come from files that anybody may have written: whatever leads nowhere is told apart from what was found. */
+   Terms and lists come from files that anybody may have written: whatever leads nowhere is an error. */
 
 #include "query/array.h"
 #include "support/parallel.h"
@@ -36,8 +36,8 @@ static Py_ssize_t rarity(char byte) {
     return known == NULL ? (Py_ssize_t)sizeof COMMON : known - COMMON;
 }
 
-/* What is looked for, and the places in it of its two rarest bytes: looking for these first leaves the fewest places for a closer
-   look. Of one byte both are the same. */
+/* The bytes to find, and the places in them of the two rarest: searching these first leaves the fewest places to compare.
+   Of one byte both are the same. */
 typedef struct {
     const char *bytes;
     Py_ssize_t length, anchor, other;
@@ -127,7 +127,7 @@ typedef struct {
     int failed;
 } Holding;
 
-/* Looks for them until there are more than are asked for. */
+/* Searches until there are more than requested. */
 static void find_holding(void *argument) {
     Holding *part = argument;
     Py_ssize_t at = find(part->terms, part->size, part->piece, part->from);
@@ -168,7 +168,7 @@ PyObject *kernel_terms_with(PyObject *module, PyObject *arguments) {
         goto released;
     }
     if (piece.len < 1) {
-        fail("there is nothing to look for");
+        fail("there is nothing to search for");
         goto done;
     }
     const Piece wanted = piece_of(piece.buf, piece.len);

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-static int is_worse(const Rival *a, const Rival *b) {
+static int is_worse(const Candidate *a, const Candidate *b) {
     return a->value != b->value ? a->value < b->value : a->rank != b->rank ? a->rank > b->rank : a->place > b->place;
 }
 
-static void sink(Rival *heap, Py_ssize_t count, Py_ssize_t at) {
-    Rival moved = heap[at];
+static void sink(Candidate *heap, Py_ssize_t count, Py_ssize_t at) {
+    Candidate moved = heap[at];
     for (Py_ssize_t child; (child = 2 * at + 1) < count; at = child) {
         child += child + 1 < count && is_worse(&heap[child + 1], &heap[child]);
         if (!is_worse(&heap[child], &moved)) {
@@ -19,40 +19,40 @@ static void sink(Rival *heap, Py_ssize_t count, Py_ssize_t at) {
 }
 
 static int by_place(const void *left, const void *right) {
-    const Rival *a = left, *b = right;
+    const Candidate *a = left, *b = right;
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-int rivals_begin(Rivals *rivals, Py_ssize_t most) {
-    rivals->held = 0;
-    rivals->most = most;
-    rivals->heap = NULL;
+int topk_begin(TopK *top, Py_ssize_t most) {
+    top->held = 0;
+    top->most = most;
+    top->heap = NULL;
     if (most < 1) {
-        return fail("at least one is asked for");
+        return fail("at least one has to be requested");
     }
-    if ((size_t)most <= SIZE_MAX / sizeof *rivals->heap) {
-        rivals->heap = malloc((size_t)most * sizeof *rivals->heap);
+    if ((size_t)most <= SIZE_MAX / sizeof *top->heap) {
+        top->heap = malloc((size_t)most * sizeof *top->heap);
     }
-    if (rivals->heap == NULL) {
+    if (top->heap == NULL) {
         return no_memory();
     }
     return 0;
 }
 
-void rivals_offer(Rivals *rivals, double value, int64_t rank, Py_ssize_t place) {
-    Rival rival = {value, rank, place};
-    if (rivals->held < rivals->most) {
-        rivals->heap[rivals->held++] = rival;
-        for (Py_ssize_t at = rivals->held / 2 - 1; rivals->held == rivals->most && at >= 0; at--) {
-            sink(rivals->heap, rivals->held, at);
+void topk_offer(TopK *top, double value, int64_t rank, Py_ssize_t place) {
+    Candidate candidate = {value, rank, place};
+    if (top->held < top->most) {
+        top->heap[top->held++] = candidate;
+        for (Py_ssize_t at = top->held / 2 - 1; top->held == top->most && at >= 0; at--) {
+            sink(top->heap, top->held, at);
         }
-    } else if (is_worse(&rivals->heap[0], &rival)) {
-        rivals->heap[0] = rival;
-        sink(rivals->heap, rivals->held, 0);
+    } else if (is_worse(&top->heap[0], &candidate)) {
+        top->heap[0] = candidate;
+        sink(top->heap, top->held, 0);
     }
 }
 
-void rivals_end(Rivals *rivals) { qsort(rivals->heap, (size_t)rivals->held, sizeof *rivals->heap, by_place); }
+void topk_end(TopK *top) { qsort(top->heap, (size_t)top->held, sizeof *top->heap, by_place); }
 
 /* Values, the file of each, a rank per file, how many: the places of the largest values, in order; of equals the first by rank. */
 PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
@@ -64,7 +64,7 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
     }
     Array *values = array_from_as(given[0], F64), *files = values == NULL ? NULL : array_from_as(given[1], I64);
     Array *ranks = files == NULL ? NULL : array_from_as(given[2], I64), *found = NULL;
-    Rivals rivals = {NULL, 0, 0};
+    TopK top = {NULL, 0, 0};
     if (ranks == NULL) {
         goto done;
     }
@@ -73,7 +73,7 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
         fail("the arrays are not of one length");
         goto done;
     }
-    if (rivals_begin(&rivals, most < total ? most : total ? total : 1) < 0) {
+    if (topk_begin(&top, most < total ? most : total ? total : 1) < 0) {
         goto done;
     }
     for (Py_ssize_t place = 0; place < total; place++) {
@@ -83,17 +83,17 @@ PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
             fail("a file is not there");
             goto done;
         }
-        if (rivals_want(&rivals, value)) {
-            rivals_offer(&rivals, value, ((const int64_t *)(const void *)ranks->data)[file], place);
+        if (topk_want(&top, value)) {
+            topk_offer(&top, value, ((const int64_t *)(const void *)ranks->data)[file], place);
         }
     }
-    rivals_end(&rivals);
-    found = array_new(I64, rivals.held);
-    for (Py_ssize_t i = 0; found != NULL && i < rivals.held; i++) {
-        ((int64_t *)(void *)found->data)[i] = rivals.heap[i].place;
+    topk_end(&top);
+    found = array_new(I64, top.held);
+    for (Py_ssize_t i = 0; found != NULL && i < top.held; i++) {
+        ((int64_t *)(void *)found->data)[i] = top.heap[i].place;
     }
 done:
-    free(rivals.heap);
+    free(top.heap);
     DROP(values, files, ranks);
     return (PyObject *)found;
 }

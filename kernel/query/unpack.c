@@ -1,7 +1,7 @@
 /* Blocks of LZ4 unpacked, for storage/container.py: a few are read for an answer, and loading the library takes longer than that.
 
    A block is a row of sequences: a byte with two lengths, literal bytes, how far back a copy begins, a copy. A length of 15 goes on
-   in further bytes while these are 255; a copy is 4 longer than told. The last sequence ends with its literals, which are the last
+   in further bytes while these are 255; a copy is 4 longer than its number says. The last sequence ends with its literals, which are the last
    five bytes at least (LZ4 Block Format Description). */
 
 #include "support/kernel.h"

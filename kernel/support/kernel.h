@@ -98,7 +98,7 @@ static inline const char *texts_at(const Texts *texts, uint32_t number, size_t *
 Py_ssize_t items_of(const Py_buffer *view, size_t size, const char *what);
 
 extern PyType_Spec counter_spec;
-extern PyType_Spec shelf_spec;
+extern PyType_Spec row_builder_spec;
 extern PyType_Spec entries_spec;
 
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
@@ -115,8 +115,8 @@ PyObject *kernel_within(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
 PyObject *kernel_paths(PyObject *module, PyObject *arguments);
-PyObject *kernel_begin_look(PyObject *module, PyObject *arguments);
-PyObject *kernel_end_look(PyObject *module, PyObject *capsule);
+PyObject *kernel_begin_check(PyObject *module, PyObject *arguments);
+PyObject *kernel_end_check(PyObject *module, PyObject *capsule);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
 PyObject *kernel_spans(PyObject *module, PyObject *arguments);
 PyObject *kernel_together(PyObject *module, PyObject *arguments);

@@ -23,7 +23,7 @@ static int keep_type(PyTypeObject **type, PyType_Spec *spec) {
 
 static int fill(PyObject *module) {
     if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
-        add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0 ||
+        add_type(module, "Found", &found_spec) < 0 || add_type(module, "RowBuilder", &row_builder_spec) < 0 ||
         add_type(module, "Entries", &entries_spec) < 0) {
         return -1;
     }
@@ -66,10 +66,10 @@ static PyMethodDef functions[] = {
     {"unlike_rows", kernel_unlike_rows, METH_VARARGS,
      "Paths with zeros between, packed rows, their width, where in them size and times and inode are, a folder, since when times "
      "are young, folders that are known: the numbers of rows, or None where a path is in no such folder."},
-    {"begin_look", kernel_begin_look, METH_VARARGS,
-     "The same, begun, with the paths of folders and their marks for the folders: these are looked at first. What `end_look` takes."},
-    {"end_look", kernel_end_look, METH_O,
-     "What a look has found, once it has seen everything; None where a folder is not as it was, or not known, or rows do not fit."},
+    {"begin_check", kernel_begin_check, METH_VARARGS,
+     "The same in the background, with the paths and marks of the folders, which are checked first. Gives what `end_check` takes."},
+    {"end_check", kernel_end_check, METH_O,
+     "Waits for a check: the changed rows; None where a folder has changed or is not known, or rows do not fit."},
     {"paths", kernel_paths, METH_VARARGS,
      "Paths with zeros between, whether they must be text: how many there are, and whether one is absolute or has a step up."},
     {"tally", kernel_tally, METH_VARARGS,
@@ -99,7 +99,7 @@ static PyMethodDef functions[] = {
     {"foldered", kernel_foldered, METH_VARARGS,
      "(weight, parts (owners, None, quality)) of each word, the number of files: what each file has of them."},
     {"nearest", kernel_nearest, METH_VARARGS,
-     "Numbers in runs, the length of each, how many to look at: the mean of its largest, and where the largest is."},
+     "Numbers in runs, the length of each, how many of them count: the mean of its largest, and where the largest is."},
     {"innermost", kernel_innermost, METH_VARARGS,
      "Packed rows, their width, where in them start and end and kind are, the first and how many, a byte, a mark per kind: which of "
      "them is the shortest around the byte, or -1."},

@@ -3,7 +3,7 @@
 #include "treesitter/parser.h"
 
 typedef struct {
-    const uint32_t *next, *end; /* the children that are still to be looked at */
+    const uint32_t *next, *end; /* the children that are still to be visited */
     const TSSymbol *aliases; /* of the production's children, or NULL */
     const TSFieldMapEntry *roles;
     uint32_t role_count;

@@ -71,7 +71,7 @@ static bool has_named_after(const FlatNode *nodes, uint32_t node, uint32_t end) 
     return false;
 }
 
-static void tell(Search *search) {
+static void report_match(Search *search) {
     const Pattern *pattern = search->pattern;
     PyObject *captures = PyDict_New();
     bool failed = captures == NULL;
@@ -99,7 +99,7 @@ static void tell(Search *search) {
 /* Matches this step and those after it; whether that succeeded. Reports every match that differs in its captures. */
 static bool follow(Search *search, int number) {
     if (number == search->pattern->count) {
-        tell(search);
+        report_match(search);
         return true;
     }
     const FlatNode *nodes = search->tree->nodes;

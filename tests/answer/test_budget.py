@@ -59,7 +59,7 @@ def test_nothing_found_is_one_empty_page() -> None:
     assert one([], budget=10) == Page((), (), (), None)
 
 
-def test_a_cost_is_asked_only_for_what_is_looked_at() -> None:
+def test_costs_are_computed_only_until_the_budget_is_full() -> None:
     asked: list[int] = []
 
     def cost(index: int) -> int:
@@ -90,7 +90,7 @@ def test_pages_partition_the_results(costs: list[int], budget: int | None, limit
 
 
 @given(cost_lists, budgets, limits)
-def test_every_page_keeps_budget_limit_and_order(costs: list[int], budget: int | None, limit: int) -> None:
+def test_every_page_respects_budget_limit_and_order(costs: list[int], budget: int | None, limit: int) -> None:
     pages = all_pages(costs, budget=budget, limit=limit)
     for page in pages:
         assert budget is None or page.tokens <= budget
@@ -102,7 +102,7 @@ def test_every_page_keeps_budget_limit_and_order(costs: list[int], budget: int |
 
 
 @given(cost_lists, budgets, limits)
-def test_no_cost_is_asked_twice_for_one_page(costs: list[int], budget: int | None, limit: int) -> None:
+def test_each_cost_is_computed_once_per_page(costs: list[int], budget: int | None, limit: int) -> None:
     state: PackState | None = START
     while state is not None:
         asked: list[int] = []

@@ -22,7 +22,7 @@ def test_the_pictures_are_those_of_the_newest_results() -> None:
         assert (tables.DOCS / "images" / name).read_text("utf-8") == text, "run: python benchmarks/tables.py"
 
 
-def test_every_figure_stands_in_a_table() -> None:
+def test_every_figure_is_in_a_table() -> None:
     """Prose has no milliseconds, seconds or ratios of its own that nobody would renew."""
     page = tables.MARK.sub("", (tables.DOCS / "performance.md").read_text("utf-8"))
     page = re.sub(r"```.*?```", "", page, flags=re.S)

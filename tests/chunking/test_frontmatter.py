@@ -41,7 +41,7 @@ def test_front_matter_without_an_end_is_text_and_reported() -> None:
     assert rule == markdown.FrontMatter()
 
 
-def test_it_stands_only_at_the_top() -> None:
+def test_front_matter_is_only_at_the_top() -> None:
     assert read("\n---\ntitle: x\n---\n").lines == 0
     assert read("\ufeff---\ntitle: x\n---\n").first("title") == "x"
 

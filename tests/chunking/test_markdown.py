@@ -41,7 +41,7 @@ def test_comments_hide_headings_and_one_without_end_does_not() -> None:
     assert headings("100%% and\n# yes\n50%%\n") == [(1, "yes", 2)]
 
 
-def test_headings_are_told_as_a_reader_sees_them() -> None:
+def test_headings_are_shown_as_rendered() -> None:
     assert markdown.strip_markup("**Bold** `code` [link](x.md) [[Note|label]] <b>tag</b> {#id}") == "Bold code link label tag"
     assert markdown.strip_markup("Use it { #use-it }") == "Use it"
     assert markdown.strip_markup("snake_case stays ^block") == "snake_case stays"

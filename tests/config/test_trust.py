@@ -31,7 +31,7 @@ def test_a_key_goes_along_to_a_judge_and_a_reranker(monkeypatch: pytest.MonkeyPa
     assert ["Authorization: Bearer mellon" in head for head in server.heads] == [True]
 
 
-def test_without_a_key_nothing_is_said_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_no_authorization_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_JUDGE_KEY", raising=False)
     with playing(replying(lambda system, text, body: "0:7")) as judge:
         llm.rerank(Request("q", [Candidate("a", "b", 1.0)], apply(Settings(), {"judge.url": judge.url}, "flag"), Path()))

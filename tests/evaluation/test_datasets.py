@@ -123,7 +123,7 @@ def issue(number=1, **changes):
     }
 
 
-def test_an_issue_is_asked_by_title_and_by_whole_text(tmp_path):
+def test_an_issue_becomes_a_query_by_title_and_one_by_whole_text(tmp_path):
     Mirror(tmp_path)
     dataset = load_dataset(write_lines(tmp_path / "dev.jsonl", [issue()]), repos=tmp_path)
     assert dataset.kind == "issues"

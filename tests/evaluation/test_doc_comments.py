@@ -104,14 +104,14 @@ def test_the_first_sentence_is_a_question_or_nothing(comment, name, sentence):
     assert first_sentence(comment, name) == sentence
 
 
-def test_blanking_keeps_lines_columns_and_the_quotes_of_a_docstring():
+def test_blanking_preserves_lines_columns_and_docstring_quotes():
     assert blank(b"a\n// b c\r\nd\n", [(2, 8)]) == b"a\n      \r\nd\n"
     text = b'def f():\n    """Do\n    it."""\n'
     assert blank(text, [(13, 29)]) == b'def f():\n    """  \n       """\n'
     compile(blank(text, [(13, 29)]), "f", "exec")
 
 
-def test_the_copy_hides_the_questions_and_keeps_every_line(tmp_path):
+def test_the_copy_hides_the_questions_and_has_every_line(tmp_path):
     tree = write_tree(tmp_path / "project", {"src/a.go": GO, "src/A.java": JAVA, "tests/b.go": GO, "README": "text\n"})
     rows = make_questions(tree, tmp_path / "copy")
     assert [(row["repo"], row["language"], row["category"], row["gold"]) for row in rows] == [
@@ -124,7 +124,7 @@ def test_the_copy_hides_the_questions_and_keeps_every_line(tmp_path):
     assert (tmp_path / "copy/README").read_text() == "text\n"
 
 
-def test_a_sentence_that_stands_elsewhere_is_no_question(tmp_path):
+def test_a_sentence_that_occurs_elsewhere_is_no_question(tmp_path):
     manual = "It says: removes the entries that are older than the limit of the cache, and so on.\n"
     tree = write_tree(tmp_path / "project", {"a.go": GO, "manual.txt": manual})
     assert make_questions(tree, tmp_path / "copy") == []
@@ -161,7 +161,7 @@ def test_a_set_is_written_that_can_be_loaded(tmp_path, capsys):
     assert [place.folder for place in dataset.places] == [out / "trees" / "project"]
 
 
-def test_mistakes_are_told(tmp_path):
+def test_bad_arguments_are_dataset_errors(tmp_path):
     tree = write_tree(tmp_path / "project", {"a.go": "package a\n"})
     with pytest.raises(DatasetError, match="no documentation comment"):
         write_set([tree], tmp_path / "out")

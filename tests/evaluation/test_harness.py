@@ -67,7 +67,7 @@ def test_a_label_without_a_file_is_warned_of_and_counts_as_missed(tmp_path):
     assert run.results[0].chunk_ranks == (1, None)
 
 
-def test_a_query_that_stands_in_the_corpus_is_warned_of(tmp_path):
+def test_a_query_that_occurs_in_the_corpus_gives_a_warning(tmp_path):
     rows = [{"query": "where words stand", "relevant": ["a.py"]}]
     write_tree(tmp_path / "project", {"notes.md": "Where words\nstand"})
     assert own_run(tmp_path, rows, {}).warnings == ("project: notes.md holds the query 'where words stand'",)
@@ -168,7 +168,7 @@ def issue_set(tmp_path):
     return write_lines(tmp_path / "dev.jsonl", [row]), commit
 
 
-def test_issues_are_asked_at_their_commit_and_reported_in_two_variants(tmp_path, issue_set):
+def test_issues_are_run_at_their_commit_and_reported_in_two_variants(tmp_path, issue_set):
     path, commit = issue_set
     folders = []
     searcher = FakeSearcher(

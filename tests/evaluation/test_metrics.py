@@ -68,7 +68,7 @@ def test_one_hit_that_satisfies_two_targets_does_not_exceed_a_perfect_score():
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 0.0), (3, 0.0), (4, 1.0), (10, 1.0)])
-def test_hit_at_k_asks_for_any_target(k, expected):
+def test_hit_at_k_counts_any_target(k, expected):
     assert hit_at((None, 4, 7), k) == expected
 
 
@@ -103,7 +103,7 @@ def test_top1_diversity_is_distinct_first_hits_per_query():
     assert top1_diversity([["a", "b"], ["a"], ["c"], []]) == 0.5
 
 
-def test_top3_duplicate_rate_looks_at_three_hits_only():
+def test_top3_duplicate_rate_counts_three_hits_only():
     assert top3_duplicate_rate([["a", "b", "a"], ["a", "b", "c", "a"], ["a"], ["a", "a"]]) == 0.5
 
 

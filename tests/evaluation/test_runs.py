@@ -98,7 +98,7 @@ def test_a_missing_run_and_an_unwritable_place_are_errors_of_ours(tmp_path, run)
         save_run(run, tmp_path / "file" / "run.json")
 
 
-def test_settings_are_recorded_in_a_form_that_json_keeps(tmp_path, run):
+def test_recorded_settings_survive_a_round_trip_through_json(tmp_path, run):
     settings = {"globs": {"b", "a", "c"}, "filter": Filter(languages=("go",)), "pair": (1, 2)}
     recorded = new_run(run.results, run.dataset, settings, 0.0, ()).settings
     assert list(recorded) == ["filter", "globs", "pair"]

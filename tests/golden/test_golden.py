@@ -37,7 +37,7 @@ def test_answers_without_the_kernel_are_as_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tree", sorted({**trees.SMALL, **trees.LARGE}))
-def test_every_question_has_a_recorded_answer_and_no_other_is_kept(tree: str) -> None:
+def test_every_question_has_exactly_one_recorded_answer(tree: str) -> None:
     head, recorded = read(tree)
     assert head["head"] == {**trees.SMALL, **trees.LARGE}[tree].head
     assert sorted(recorded) == sorted(question.text for question in answers.read_questions(tree))

@@ -62,7 +62,7 @@ def test_an_answer_is_found_once_where_nothing_changed(engine: Engine, answered:
     assert answer.timings_ms["total"] >= answer.timings_ms["refresh"] + answer.timings_ms["ranking"]
 
 
-def test_it_is_the_answer_that_a_look_before_it_gives(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_with_a_background_check_equal_those_with_one_before(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for options in ({}, {"mode": "lexical"}, {"mode": "literal"}, {"refresh": False}, {"sources": ["code"]}):
         ahead = [said(engine, question, **options) for question in QUESTIONS]
         with monkeypatch.context() as patch:
@@ -92,7 +92,7 @@ def test_a_file_that_is_gone_is_not_in_the_answer(engine: Engine, root: Path) ->
     assert "src/cookies.py" not in {hit.path for hit in engine.search("parse_cookie").hits}
 
 
-def test_a_change_that_the_look_finds_late_leads_to_another_answer(
+def test_a_change_found_by_the_background_check_leads_to_a_new_answer(
     engine: Engine, root: Path, answered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end, changed = BackgroundCheck.finish, []
@@ -109,7 +109,7 @@ def test_a_change_that_the_look_finds_late_leads_to_another_answer(
     assert answered == ["follow_zebra"] * 2
 
 
-def test_what_a_look_cannot_tell_is_looked_up(engine: Engine, answered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_inconclusive_check_repeats_the_search(engine: Engine, answered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BackgroundCheck, "finish", lambda look: None)
     assert engine.search("redirects").index.fresh
     assert answered == ["redirects"] * 2
@@ -121,7 +121,7 @@ def test_without_an_index_there_is_nothing_ahead(root: Path) -> None:
     assert engine.search("redirects").hits
 
 
-def test_notes_alone_are_asked_as_notes(tmp_path: Path) -> None:
+def test_a_folder_of_notes_is_searched_as_notes(tmp_path: Path) -> None:
     write(tmp_path / "notes", {"a.md": "# Redirects\n\nHow redirects are followed.\n", "b.md": "# Other\n\nSomething else.\n"})
     for _ in range(4):
         assert opened(tmp_path / "notes").search("how are redirects followed").sources == ("notes",)

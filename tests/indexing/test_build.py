@@ -46,7 +46,7 @@ def terms(data: SegmentData, family: str) -> dict[tuple[str, int], int]:
     return {(data.terms[term], owner): count for term, owner, count in zip(*columns, strict=True)}
 
 
-def test_comments_are_counted_apart_from_code() -> None:
+def test_comments_are_counted_separately_from_code() -> None:
     data = built({"src/client.py": SOURCE})
     comments = {term for term, _ in terms(data, "comments")}
     body = {term for term, _ in terms(data, "body")}

@@ -167,7 +167,7 @@ def test_an_index_inside_of_the_tree_is_no_change_of_the_tree(repo: Path, listin
     assert listings == []
 
 
-def test_what_a_glance_goes_by_is_kept_only_where_that_can_be_done(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signature_is_stored_only_where_the_index_can_be_written(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     age()
     opened(repo).refresh()  # the folder of the index makes the root young
     age()

@@ -165,7 +165,7 @@ def test_the_lock_of_a_writer_that_was_killed_is_free(root: Path) -> None:
     "content", [b"", b"\xff\xfe nonsense \0", b"%d\n" % os.getpid(), b"1\n", b"x" * 100_000],
     ids=["empty", "nonsense", "ourselves", "another", "long"],
 )  # fmt: skip
-def test_what_stands_in_a_lock_file_means_nothing(root: Path, content: bytes) -> None:
+def test_the_content_of_a_lock_file_does_not_matter(root: Path, content: bytes) -> None:
     opened(root).index()
     (root / ".lurcher/lock").write_bytes(content)
     write(root, {"new.py": "def zeppelin(): pass\n"})

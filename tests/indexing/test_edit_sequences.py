@@ -71,7 +71,7 @@ def test_words_that_are_gone_do_not_crowd_out_others(root: Path, tmp_path: Path,
 @pytest.mark.parametrize(
     "limits", [{"_MAX_DEFINITIONS": 2}, {"_MAX_CONTAINERS": 1, "_MAX_DEFINITIONS": 1}, {"_MAX_SCANNED_UNITS": 2}], ids=str
 )
-def test_a_limit_takes_the_first_by_path_whichever_segment_holds_them(
+def test_a_limit_selects_files_by_path_not_by_segment(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
 ) -> None:
     for name, most in limits.items():

@@ -85,7 +85,7 @@ def test_to_wait_for_all_is_a_setting_and_what_index_does(root: Path) -> None:
     assert len(list((root.parent / "other").glob("*.segment"))) == 1
 
 
-def test_a_partial_index_that_is_not_looked_at_says_so_too(root: Path) -> None:
+def test_a_partial_index_is_reported_without_a_check_too(root: Path) -> None:
     engine = opened(root, first_answer_seconds=NO_TIME)
     engine.search("redirects")
     told = "index: the index is not complete yet: it has 1 of 5 files"

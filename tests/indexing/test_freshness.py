@@ -124,7 +124,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_in_the_index(repo: Path, m
     assert "src/cookies.py" not in view(project_of(engine)).manifest.rows
 
 
-def test_threads_that_wait_for_a_look_share_what_it_finds(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_that_wait_for_a_check_share_its_result(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = project_of(settled(repo))
     looks: list[int] = []
     entered, leave = threading.Event(), threading.Event()
@@ -152,7 +152,7 @@ def test_threads_that_wait_for_a_look_share_what_it_finds(repo: Path, monkeypatc
     assert all(known(found.manifest) == truth(project) for found in views[1:])
 
 
-def test_one_after_the_other_each_question_looks(repo: Path) -> None:
+def test_each_of_several_consecutive_queries_checks_the_tree(repo: Path) -> None:
     project = project_of(settled(repo))
     for number in range(5):
         write(repo, {"src/cookies.py": f"value = {number}\n"})
@@ -195,7 +195,7 @@ def test_names_with_dots_are_only_names(tmp_path: Path) -> None:
     assert manifests.read_manifest(tmp_path, print_) == written.replace(rows=dict(sorted(written.rows.items())))
 
 
-def test_a_row_behind_a_link_is_not_looked_at(repo: Path, tmp_path: Path) -> None:
+def test_a_row_behind_a_link_is_not_checked(repo: Path, tmp_path: Path) -> None:
     """Whatever a manifest claims: only what lies in folders that are folders is believed to be in the tree."""
     write(tmp_path / "outside", {"secret.py": "password = 1\n"})
     (repo / "link").symlink_to(tmp_path / "outside")

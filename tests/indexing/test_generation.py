@@ -117,7 +117,7 @@ def test_a_generation_goes_when_its_last_question_is_answered(name: str, tmp_pat
         assert old() is None, gc.get_referrers(old())
 
 
-def test_a_reader_keeps_what_it_reads_from(tmp_path: Path) -> None:
+def test_a_reader_holds_on_to_its_generation(tmp_path: Path) -> None:
     root = write_tree(tmp_path)
     with Engine.open(root) as engine:
         engine.refresh()
@@ -146,7 +146,7 @@ def test_a_file_of_several_generations_is_mapped_once(tmp_path: Path) -> None:
         assert project.store.container(place.name) is not old.segments[0].container
 
 
-def test_what_is_kept_in_memory_goes_too(tmp_path: Path) -> None:
+def test_segments_in_memory_are_freed_too(tmp_path: Path) -> None:
     root = write_tree(tmp_path)
     with Engine.open(root) as engine:
         store = engine.projects[0].store
@@ -179,7 +179,7 @@ def test_a_damaged_section_is_reported_without_its_container() -> None:
         gc.enable()
 
 
-def test_the_collector_is_on_again_whoever_leaves_last() -> None:
+def test_garbage_collection_is_enabled_again_after_the_last_of_several_threads() -> None:
     assert gc.isenabled()
     paused = CollectorPause()
     paused.__enter__()

@@ -125,7 +125,7 @@ def test_an_upgraded_package_makes_its_files_stale(tree: Path, tmp_path: Path) -
     assert ask("status", str(tree))["generation"] == after["generation"]
 
 
-def test_surveys_and_the_doctor_tell_of_it(tree: Path, without: dict[str, str]) -> None:
+def test_inspection_commands_and_doctor_report_it(tree: Path, without: dict[str, str]) -> None:
     for arguments in (("outline", str(tree)), ("impact", str(tree / "src/a.zig"))):
         assert SAID in json.dumps(ask(*arguments, env=without)["degraded"]), arguments
     assert "zig files are" not in json.dumps(ask("outline", str(tree / "c.py"), env=without)["degraded"])
@@ -178,7 +178,7 @@ def test_a_grammar_that_cannot_be_loaded_is_tried_once(package: Callable[[str], 
     assert outdated({"toy": Used("tree_sitter_toy", "", *place[1:])}) == ()
 
 
-def test_of_two_grammars_the_older_is_kept() -> None:
+def test_of_two_grammar_versions_the_older_is_recorded() -> None:
     now = used("python")
     assert now is not None and now.version not in ("", languages.UNKNOWN)
     older, newer = now.replace(version="0.1"), now.replace(version="99.1")

@@ -29,7 +29,7 @@ def test_an_index_that_came_with_the_tree_is_not_believed(tmp_path: Path) -> Non
         assert not engine.search("harmless").degraded
 
 
-def test_an_index_that_was_moved_with_its_tree_is_kept(tmp_path: Path) -> None:
+def test_an_index_that_was_moved_with_its_tree_is_used(tmp_path: Path) -> None:
     with Engine.open(tree(tmp_path / "before")) as engine:
         engine.index()
     (tmp_path / "before").rename(tmp_path / "after")

@@ -66,7 +66,7 @@ def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     found.quiet.close()
 
 
-def test_a_tree_that_is_asked_about_again_and_again_is_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_is_queried_repeatedly_is_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inotify, "MAX_TRUST_SECONDS", 3600.0)
     with Engine.open(root, root=root) as engine:
         asked = engine.projects[0]
@@ -86,7 +86,7 @@ def test_a_tree_that_is_asked_about_again_and_again_is_watched(root: Path, monke
         assert engine.projects[0].monitor is None
 
 
-def test_a_copy_of_the_process_hears_nothing_and_takes_nothing_away(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_process_does_not_consume_events(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
     own = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: own + 1)
@@ -97,7 +97,7 @@ def test_a_copy_of_the_process_hears_nothing_and_takes_nothing_away(watched: Wat
     assert watched.quiet._saw_events()
 
 
-def test_a_quiet_tree_is_not_looked_at(watched: Watched) -> None:
+def test_a_tree_without_events_is_not_checked(watched: Watched) -> None:
     watched.settle()
     before = watched.looks
     for _ in range(20):
@@ -161,7 +161,7 @@ def test_a_change_shows_at_once(watched: Watched, change: Callable[[Path], None]
     assert watched.found("zebra")
 
 
-def test_a_file_with_a_second_name_is_looked_at(root: Path, watched: Watched) -> None:
+def test_a_file_with_a_second_hard_link_is_checked(root: Path, watched: Watched) -> None:
     os.link(root / "src/client.py", root.parent / "other-name.py")
     watched.settle()
     _through_another_name(root)
@@ -208,7 +208,7 @@ def test_another_process_that_writes_the_index_is_noticed(watched: Watched) -> N
     assert watched.looks > before
 
 
-def test_lost_events_lead_to_a_look(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_events_lead_to_a_check(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
     overflow = inotify._EVENT_HEADER.pack(-1, 0x4000, 0, 0)
     answers = iter([overflow])
@@ -225,7 +225,7 @@ def test_lost_events_lead_to_a_look(watched: Watched, monkeypatch: pytest.Monkey
     assert watched.looks == before + 1
 
 
-def test_where_there_are_no_watches_every_question_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_watches_every_query_checks_the_tree(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: InotifyMonitor, folders: object) -> bool:
         raise OSError(errno.ENOSPC, "no watches left")
 

@@ -72,7 +72,7 @@ def test_without_a_model_there_are_no_vectors_and_no_complaints(root: Path, tabl
     assert "no model is in use" in asked.degraded[0].reason and asked.degraded[0].hint
 
 
-def test_the_status_tells_the_model(root: Path, table: Path) -> None:
+def test_status_names_the_model(root: Path, table: Path) -> None:
     engine = with_model(root, table)
     status = engine.index()
     assert status["model"]["name"] == "tiny" and status["model"]["dims"] == 32
@@ -112,7 +112,7 @@ def test_what_was_indexed_without_the_model_is_rebuilt_with_it(root: Path, tmp_p
     assert answers(back) == answers(fresh)
 
 
-def test_merging_without_the_model_keeps_answering(root: Path, table: Path) -> None:
+def test_answers_continue_after_a_merge_without_the_model(root: Path, table: Path) -> None:
     with_model(root, table).index()
     table.unlink()
     for number in range(12):

@@ -149,7 +149,7 @@ def test_only_what_changed_is_parsed(root: Path, parsed: list[str]) -> None:
     assert parsed == ["new.py", "src/client.py"]
 
 
-def test_asking_again_writes_nothing(root: Path) -> None:
+def test_a_second_query_writes_nothing(root: Path) -> None:
     settle(root)
     engine = opened(root)
     answers(engine)
@@ -281,7 +281,7 @@ def test_another_configuration_rebuilds_and_says_so(root: Path) -> None:
     assert opened(root, chunk_chars=400).search("redirects").degraded == ()
 
 
-def test_a_rebuild_keeps_counting_generations_and_says_the_same(root: Path) -> None:
+def test_a_rebuild_continues_the_generations_and_gives_the_same_answers(root: Path) -> None:
     engine = opened(root)
     said = answers(engine)
     before = generation(engine)
@@ -320,7 +320,7 @@ def test_a_reader_outlives_the_segments_that_it_reads(root: Path) -> None:
     assert [old.file_text(i) for i in range(old.file_total)] == texts
 
 
-def test_the_index_keeps_itself_out_of_git(root: Path) -> None:
+def test_the_index_is_ignored_by_git(root: Path) -> None:
     opened(root).refresh()
     assert (root / ".lurcher/.gitignore").read_text() == "*\n"
 

@@ -21,7 +21,7 @@ from tests.indexing.conftest import opened, write
 from tests.indexing.repositories import age, known, project_of, settled, truth, view
 
 
-def test_an_edit_that_keeps_size_and_modification_time_is_noticed(repo: Path) -> None:
+def test_an_edit_with_equal_size_and_modification_time_is_noticed(repo: Path) -> None:
     path = repo / "src/cookies.py"
     project = project_of(opened(repo))
     for number in range(40):  # as fast as can be, so that several fall into one tick of the clock

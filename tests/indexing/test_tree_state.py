@@ -10,7 +10,7 @@ from lurcher.engine import Engine
 from tests.conftest import git, write_repository
 
 
-def test_an_answer_without_a_look_of_its_own_reads_as_with_one(repository: Path) -> None:
+def test_an_unchecked_answer_completed_by_a_check_equals_a_checked_one(repository: Path) -> None:
     with Engine.open(repository) as engine:
         look = engine.look()
         for question in ("redirects", "Client.retry", "nothing_like_it"):
@@ -21,7 +21,7 @@ def test_an_answer_without_a_look_of_its_own_reads_as_with_one(repository: Path)
             assert {**found, "timings_ms": {}} == {**engine.search(question).to_dict(), "timings_ms": {}}
 
 
-def test_so_it_does_where_the_index_is_behind(repository: Path) -> None:
+def test_an_unchecked_answer_is_completed_where_the_index_is_stale(repository: Path) -> None:
     with Engine.open(repository) as engine:
         engine.refresh()
     for number in range(4):
@@ -59,7 +59,7 @@ def test_what_answers_depend_on_changes_with_it(repository: Path) -> None:
         assert committed.files == first.files + 1
 
 
-def test_several_roots_are_one_look(tmp_path: Path) -> None:
+def test_several_roots_share_one_check(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         folder.mkdir()

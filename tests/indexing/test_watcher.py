@@ -382,7 +382,7 @@ def test_settings_that_change_are_read_again(repository: Path, start: Any, way: 
     assert watching.end() == 0
 
 
-def test_quiet_means_quiet(repository: Path, start: Any, way: dict[str, str]) -> None:
+def test_quiet_prints_nothing(repository: Path, start: Any, way: dict[str, str]) -> None:
     watching = start(repository, "-q", env=way)
     deadline = time.monotonic() + LONG
     while not (repository / ".lurcher" / "manifest").exists():
@@ -397,7 +397,7 @@ def test_quiet_means_quiet(repository: Path, start: Any, way: dict[str, str]) ->
 
 
 @needs_events
-def test_a_system_without_watches_left_is_looked_at_instead(repository: Path, start: Any) -> None:
+def test_a_system_without_free_watches_is_polled(repository: Path, start: Any) -> None:
     limited = ("unshare", "-Ur", "sh", "-c", 'echo 3 > /proc/sys/user/max_inotify_watches && exec "$@"', "sh")
     if shutil.which("unshare") is None or subprocess.run([*limited, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespace of our own can be had here")

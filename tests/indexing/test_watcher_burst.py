@@ -28,7 +28,7 @@ def note(burst: Burst, root: Path, *paths: str, now: float = 100.0) -> float | N
     "path",
     ["src/a.py", "src/new.py", "new.py", "fresh/deep/new.py", ".gitignore", "src/.lurcherignore", ".git/index", ".git/HEAD"],
 )
-def test_what_may_change_the_index_is_looked_at_after_a_moment(burst: Burst, tmp_path: Path, path: str) -> None:
+def test_events_that_may_change_the_index_are_due_after_a_moment(burst: Burst, tmp_path: Path, path: str) -> None:
     assert note(burst, tmp_path, path) == pytest.approx(100.2)
 
 
@@ -39,12 +39,12 @@ def test_what_may_change_the_index_is_looked_at_after_a_moment(burst: Burst, tmp
         ".lurcher/x.segment", "node_modules/left/pad.js", "src/__pycache__/a.pyc", "../elsewhere/a.py",
     ],
 )  # fmt: skip
-def test_what_cannot_is_not(burst: Burst, tmp_path: Path, path: str) -> None:
+def test_events_that_cannot_change_the_index_are_not_due(burst: Burst, tmp_path: Path, path: str) -> None:
     burst.add_events([f"{tmp_path}/{path}" if not path.startswith("..") else str(tmp_path.parent / "elsewhere/a.py")], 100.0)
     assert burst.due is None
 
 
-def test_a_burst_is_one_look_when_it_is_quiet(burst: Burst, tmp_path: Path) -> None:
+def test_a_burst_of_events_leads_to_one_check_after_it_ends(burst: Burst, tmp_path: Path) -> None:
     assert note(burst, tmp_path, "src/a.py", now=100.0) == pytest.approx(100.2)
     assert note(burst, tmp_path, "src/a.py", "src/c.py", now=100.15) == pytest.approx(100.35)
     burst.mark_checked(KNOWN)
@@ -62,7 +62,7 @@ def test_a_generated_folder_that_is_indexed_all_the_same_is_watched(burst: Burst
     assert note(burst, tmp_path, "node_modules/mine/b.js") is not None
 
 
-def test_what_was_looked_at_in_vain_is_looked_at_less_and_less(burst: Burst, tmp_path: Path) -> None:
+def test_paths_that_caused_checks_in_vain_are_checked_less_and_less_often(burst: Burst, tmp_path: Path) -> None:
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "1.log").write_text("x")
     assert note(burst, tmp_path, "output/1.log", now=100) == pytest.approx(100.2)
@@ -79,7 +79,7 @@ def test_what_was_looked_at_in_vain_is_looked_at_less_and_less(burst: Burst, tmp
     assert note(burst, tmp_path, "output/5.log", now=900) == pytest.approx(900.2)
 
 
-def test_what_is_gone_or_empty_was_not_looked_at_in_vain(burst: Burst, tmp_path: Path) -> None:
+def test_removed_files_and_empty_folders_do_not_count_as_checks_in_vain(burst: Burst, tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     note(burst, tmp_path, "src/removed.py", "package", now=100)
     burst.mark_checked(KNOWN)

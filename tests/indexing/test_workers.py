@@ -89,7 +89,7 @@ def test_the_index_is_the_same_for_any_number_of_workers(root: Path, tmp_path: P
         "import sys; sys.stdin.buffer.read(8)",
     ],
 )
-def test_children_that_die_or_talk_nonsense_are_survived(
+def test_workers_that_die_or_send_nonsense_do_not_break_a_build(
     expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setattr(worker, "_COMMAND", command)
@@ -107,7 +107,7 @@ def test_a_child_that_is_killed_in_the_middle_is_survived(
     assert built(3, table) == expected
 
 
-def test_no_child_can_be_had(expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_works_without_child_processes(expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> None:
         raise BlockingIOError("no more processes")
 
@@ -115,7 +115,7 @@ def test_no_child_can_be_had(expected: list[bytes], table: Table, monkeypatch: p
     assert built(3, table) == expected
 
 
-def test_a_child_does_not_take_another_table_of_the_same_name(expected: list[bytes], table: Table, tmp_path: Path) -> None:
+def test_a_worker_does_not_use_another_table_of_the_same_name(expected: list[bytes], table: Table, tmp_path: Path) -> None:
     path = write_tiny(tmp_path / "moving.table", name="first")
     mine = Table.open(path)
     alone = as_bytes([build_segment(shard, 1500, mine) for shard in shards()])
@@ -197,7 +197,7 @@ def test_a_child_imports_nothing_from_the_tree_or_the_caller(
     assert [process.returncode for process in started] == [0]
 
 
-def test_parts_go_to_files_that_are_gone_once_they_are_open(expected: list[bytes], table: Table, tmp_path: Path) -> None:
+def test_parts_are_written_to_files_that_do_not_stay(expected: list[bytes], table: Table, tmp_path: Path) -> None:
     numbers = iter(range(100))
     assert built(2, table, scratch=lambda: tmp_path / f"part-{next(numbers)}") == expected
     assert list(tmp_path.iterdir()) == []
@@ -317,7 +317,7 @@ def test_a_writer_that_a_grammar_brought_down_is_not_followed_by_another(root: P
     intact(root)
 
 
-def test_whoever_builds_files_reads_those_without_a_text(table: Table, tmp_path: Path) -> None:
+def test_a_builder_reads_files_that_come_without_text(table: Table, tmp_path: Path) -> None:
     for shard in shards():
         for path, text in shard:
             (tmp_path / path).parent.mkdir(exist_ok=True)

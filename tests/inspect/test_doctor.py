@@ -183,7 +183,7 @@ def test_a_file_that_is_not_there_or_is_another_is_found(kept: Kept, number: int
 
 @pytest.mark.parametrize("name", ["CACHEDIR.TAG", ".gitignore", "lock"])
 @pytest.mark.parametrize("how", ["delete", "folder", "link", "empty", "flip"])
-def test_the_small_files_are_looked_at_too(indexed: Path, name: str, how: str) -> None:
+def test_small_files_are_checked_too(indexed: Path, name: str, how: str) -> None:
     path = indexed / ".lurcher" / name
     whole = path.read_bytes()
     project = project_of(indexed)
@@ -404,7 +404,7 @@ def test_a_missing_grammar_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None
     assert note.message.endswith(": ocaml, ocaml-interface")
 
 
-def test_grammars_are_told_with_their_versions() -> None:
+def test_grammars_are_listed_with_their_versions() -> None:
     from importlib.metadata import version
 
     (good,) = checks.check_grammars()
@@ -460,7 +460,7 @@ def test_a_package_that_cannot_be_imported_is_a_problem(package: str, monkeypatc
     assert package not in {name.split()[0] for name in good.message.split(", ")}
 
 
-def test_an_index_that_is_rewritten_meanwhile_is_looked_at_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_is_rewritten_meanwhile_is_checked_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = project_of(indexed)
     rounds = []
 

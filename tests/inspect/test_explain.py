@@ -95,7 +95,7 @@ def test_lines_that_are_not_committed(written: Written) -> None:
     assert entry.to_dict()["committed"] is False
 
 
-def test_a_renamed_file_keeps_its_past(written: Written) -> None:
+def test_a_renamed_file_has_its_earlier_commits(written: Written) -> None:
     repository, first, second = written
     repository.git("mv", "cart.py", "basket.py")
     third = repository.commit("Rename", basket__py=TWO + "\n\nEND = 1\n")
@@ -113,7 +113,7 @@ def test_staged_and_renamed_but_not_committed(written: Written) -> None:
     assert {entry.sha for entry in explain(repository.path, "basket.py").writers} == {first, second}
 
 
-def test_white_space_and_listed_commits_are_looked_through(written: Written) -> None:
+def test_white_space_changes_and_ignored_revisions_are_skipped(written: Written) -> None:
     repository, first, second = written
     repository.commit("Indent", cart__py=TWO.replace("    ", "  "))
     assert {entry.sha for entry in explain(repository.path, "cart.py").writers} == {first, second}
@@ -197,7 +197,7 @@ def test_files_without_a_past(written: Written) -> None:
         assert caught.value.hint, path
 
 
-def test_a_file_that_was_removed_tells_by_which_commit(written: Written) -> None:
+def test_a_removed_file_names_the_commit_that_removed_it(written: Written) -> None:
     repository, _, _ = written
     gone = repository.commit("Close the shop", cart__py=None)
     with pytest.raises(PathError, match=f"removed or renamed by {gone[:7]}.* Close the shop"):
@@ -356,7 +356,7 @@ def test_runs_cover_exactly_the_numbers(numbers: set[int]) -> None:
     assert {n for first, last in line_runs(sorted(numbers)) for n in range(first, last + 1)} == numbers
 
 
-def test_an_excerpt_shows_the_lines_asked_about() -> None:
+def test_an_excerpt_shows_the_requested_lines() -> None:
     hunk = Hunk(1, 10, "", ("old",), tuple(f"new {i}" for i in range(10, 60)))
     shown = make_excerpt("a", (hunk,), [40], 5)
     assert shown is not None

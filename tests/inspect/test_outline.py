@@ -30,7 +30,7 @@ def test_a_file_is_nested_with_signatures_and_lines() -> None:
     assert (file.language, file.lines) == ("python", 13)
 
 
-def test_methods_that_stand_apart_are_put_into_their_type() -> None:
+def test_methods_outside_of_their_type_are_listed_in_it() -> None:
     (file,) = asked("go/pool.go").files
     assert ("Pool", ["Get"]) in drawn(file.symbols)
 

@@ -57,7 +57,7 @@ def test_what_is_behind_the_limit_says_what_it_lacks(engine: Engine) -> None:
     assert {"responses", "location"} <= set(answer.to_dict()["lacks"])
 
 
-def test_lanes_tell_rank_score_and_the_best_score(engine: Engine) -> None:
+def test_lanes_show_rank_score_and_the_best_score(engine: Engine) -> None:
     lanes = engine.why("src/session.py", QUERY).lanes
     hits = {hit.path: hit for hit in engine.search(QUERY).hits}
     assert lanes["lexical"]["rank"] == hits["src/session.py"].why.lanes["lexical"].rank
@@ -71,7 +71,7 @@ def test_a_file_without_any_of_the_words(engine: Engine) -> None:
     assert [(word.here, word.in_file) for word in answer.words] == [(False, False)]
 
 
-def test_a_line_asks_about_the_unit_around_it(engine: Engine, tmp_path: Path) -> None:
+def test_a_line_selects_the_unit_around_it(engine: Engine, tmp_path: Path) -> None:
     many = "".join(f"def step_{i}():\n" + "    compute(data, more_data)\n" * 30 + "\n\n" for i in range(6))
     (tmp_path / "tree/src/steps.py").write_text(many + "def follow_redirects_twice():\n    pass\n")
     answer = engine.why("src/steps.py", QUERY, line=3, mode="lexical")

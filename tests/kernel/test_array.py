@@ -312,7 +312,7 @@ def test_what_must_not_be_written_stays_as_it_is() -> None:
     assert copy[0] == 5.0 and locked[0] == 0.0
 
 
-def test_memory_stays_while_somebody_looks_at_it() -> None:
+def test_memory_is_not_freed_while_a_view_exists() -> None:
     data = bytearray(np.arange(4).tobytes())
     ours = small.frombuffer(data, "int64")
     with pytest.raises(BufferError):

@@ -127,7 +127,7 @@ def test_lengths_that_do_not_go_together_are_refused() -> None:
 
 @FAST
 @given(arrays(), st.none() | st.integers(-9, 9))
-def test_what_is_said_of_all_numbers(plain: Any, initial: int | None) -> None:
+def test_reductions_equal_numpy(plain: Any, initial: int | None) -> None:
     ours, kind = of(plain), plain.dtype.name
     with quiet():
         if kind != "float32":

@@ -114,7 +114,7 @@ EVERY_WAY: list[list[str]] = [
 
 
 @kernel.needed
-def test_every_way_of_asking_is_answered_alike_after_edits(
+def test_kernel_and_reference_answer_every_mode_alike_after_edits(
     tree: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]
 ) -> None:
     asked = [["search", *question, str(tree)] for question in EVERY_WAY]

@@ -18,7 +18,7 @@ from lurcher.chunking import code
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, KernelReader, TreeSitterReader, compile_patterns, grammar_of, tree_sitter_reader
 from tests.kernel import kernel
-from tests.kernel.test_reading import PARSED, broken
+from tests.kernel.test_extract import PARSED, broken
 from tests.languages.samples import samples
 
 pytestmark = kernel.needed
@@ -253,7 +253,7 @@ def test_nodes_know_their_place_and_their_neighbours_however_many_there_are() ->
     assert time.process_time() - began < 30  # which no machine has for a hundred billion steps
 
 
-def test_a_range_that_takes_its_list_apart_does_no_harm() -> None:
+def test_a_range_that_clears_its_list_while_it_is_read_does_no_harm() -> None:
     ours, _ = readers("python")
     step = (ours.language.symbol("module", True), 0, -1, -1, 0, -1, ())
     patterns = kernel.module().Patterns(ours.language, (), ((0, (step,)),))

@@ -43,7 +43,7 @@ def test_units_are_those_of_the_files_requested() -> None:
     assert len(every) == len(lane.units(np.array([0, 1, 2]))[0])
 
 
-def test_a_units_place_is_told_among_those_compared() -> None:
+def test_the_rank_of_a_unit_is_among_all_compared_units() -> None:
     lane = lane_for("where are cookies")
     assert lane.why(0) is None
     cosines = lane.scan()

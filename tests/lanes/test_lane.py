@@ -33,7 +33,7 @@ def test_a_lane_is_found_by_the_name_of_its_file() -> None:
         lane_named("tea_leaves")
 
 
-def test_results_are_kept_by_lane_and_each_tells_its_place() -> None:
+def test_results_are_by_lane_and_each_explains_its_rank() -> None:
     laps: list[str] = []
     found, failed = run_lanes(("lexical", "symbol"), request_for("Session"), laps.append)
     assert list(found) == laps == ["lexical", "symbol"]

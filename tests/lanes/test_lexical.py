@@ -52,7 +52,7 @@ def test_a_files_name_counts_for_each_of_its_units() -> None:
     assert scores.scores[0] > 0 and scores.scores[1] == 0
 
 
-def test_only_the_best_terms_are_kept() -> None:
+def test_only_the_best_terms_are_scored() -> None:
     snapshot = snapshot_of({"a.txt": "rare common\n", "b.txt": "common\n", "c.txt": "common\n"})
     scores = score(snapshot, Group("common", 1.0, ()), Group("rare", 1.0, ()), keep=1)
     assert list(scores.idf) == ["rare"]

@@ -216,7 +216,7 @@ def test_definitions_come_first_even_if_it_stops_before_them(tmp_path: Path, mon
         assert (answer.hits[0].path, answer.hits[0].symbol) == ("zz.py", "say")
 
 
-def test_functions_with_many_matches_are_found_without_a_look_at_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_widening_many_matches_to_functions_stops_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hits, "_MAX_WIDENED", 40)
     body = "".join(f"    x{i} = {i}\n" for i in range(30))
     (tmp_path / "m.py").write_text("".join(f"def function_{number}():\n{body}\n\n" for number in range(12)))

@@ -57,7 +57,7 @@ def test_what_was_not_searched_is_reported() -> None:
     assert search("check($X)", {"a.py": "check(1)\n"}).notes == ()
 
 
-def test_the_place_of_the_flaw_is_said_for_the_language_of_most_files() -> None:
+def test_the_position_of_a_syntax_error_is_for_the_most_common_language() -> None:
     (note,) = search("fn $F() { $$$ }").notes
     assert note.hint.startswith("as python: column 1: unexpected")
 

@@ -48,7 +48,7 @@ def test_captured_texts_are_cut_and_counted() -> None:
     assert len(found.captures["REST"]) == structural.MAX_CAPTURES + 1
 
 
-def test_a_repeated_name_stands_for_the_same_code() -> None:
+def test_a_repeated_metavariable_matches_the_same_code() -> None:
     assert len(structural.find_spans(pattern("$A == $A"), "x == x\nx == y\n")) == 1
 
 
@@ -101,7 +101,7 @@ _PATTERN = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_LINE, max_size=6).map("\n".join), _PATTERN, st.sampled_from(["python", "javascript", "ruby", "bash"]))
-def test_looking_for_literals_first_loses_no_match(text: str, wanted: str, language: str) -> None:
+def test_filtering_by_literals_first_loses_no_match(text: str, wanted: str, language: str) -> None:
     found = parse_pattern(wanted, language)
     if not isinstance(found, SyntaxPattern):
         return

@@ -84,7 +84,7 @@ def test_definitions_and_imports() -> None:
     check(SAMPLES)
 
 
-def test_everything_stands_on_the_line_of_the_file() -> None:
+def test_definitions_and_imports_have_the_line_numbers_of_the_file() -> None:
     for language, sample in SAMPLES.items():
         text = sample.source.encode()
         found = parse(text, language)

@@ -32,7 +32,7 @@ PARSED = [
         ("", "text"),
     ],
 )
-def test_names_and_extensions_tell_the_language(path: str, language: str) -> None:
+def test_names_and_extensions_determine_the_language(path: str, language: str) -> None:
     assert detect(path, b"") == language
 
 
@@ -49,7 +49,7 @@ def test_names_and_extensions_tell_the_language(path: str, language: str) -> Non
         (b"\xff\xfe", "text"),
     ],
 )
-def test_a_shebang_tells_where_the_name_does_not(head: bytes, language: str) -> None:
+def test_a_shebang_determines_the_language_of_a_file_without_extension(head: bytes, language: str) -> None:
     assert detect("bin/tool", head) == language
 
 

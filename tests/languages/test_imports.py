@@ -65,7 +65,7 @@ def test_damaged_code_never_raises(case: tuple[str, str, object], data: st.DataO
 @given(
     st.lists(st.sampled_from(["import a\n", "x = 1\n" * 90, "def f():\n    from b import c\n", "# import no\n"]), max_size=120)
 )
-def test_what_is_found_does_not_depend_on_how_far_apart_imports_are(parts: list[str]) -> None:
+def test_imports_are_found_whatever_lies_between_them(parts: list[str]) -> None:
     expected = [part.split()[-1] for part in parts if "import" in part and "no" not in part]
     assert [(entry.names or (entry.spec,))[0] for entry in found("".join(parts), "python")] == expected
 
@@ -116,7 +116,7 @@ def test_packages_by_the_thousand_take_no_longer_than_they_should(language: str,
 
 
 @pytest.mark.parametrize(("language", "text", "expected"), CASES)
-def test_imports_found_with_definitions_are_those_looked_for_alone(language: str, text: str, expected: object) -> None:
+def test_imports_found_with_definitions_equal_those_found_alone(language: str, text: str, expected: object) -> None:
     for source in (text, text + "\n" + text, "x" * 500 + "\n" + text, text.replace("\n", "\r\n")):
         assert list(parse(source.encode(), language).imports) == found(source, language)
 

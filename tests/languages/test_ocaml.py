@@ -129,5 +129,5 @@ def test_modules_are_files() -> None:
     assert leads(files, "bin/util.ml") == {}
 
 
-def test_who_asks_for_ocaml_means_interfaces_too() -> None:
+def test_a_filter_for_ocaml_includes_interfaces() -> None:
     assert resolve_languages(("ocaml",)) == ("ocaml", "ocaml-interface")

@@ -49,7 +49,7 @@ def works(breaker: Breaker) -> None:
         pass
 
 
-def test_after_so_many_failures_it_is_not_asked(breaker: Breaker, clock: Clock) -> None:
+def test_the_breaker_opens_after_the_configured_failures(breaker: Breaker, clock: Clock) -> None:
     for _ in range(3):
         assert fails(breaker).message == "nothing answers"
         clock.now += 2
@@ -108,7 +108,7 @@ def test_what_is_not_its_fault_is_not_counted(breaker: Breaker, clock: Clock) ->
     works(breaker)  # the trial that was broken off does not keep others out
 
 
-def test_it_can_be_told_never_to_give_up(clock: Clock) -> None:
+def test_the_breaker_can_be_disabled(clock: Clock) -> None:
     breaker = Breaker("judge", "http://127.0.0.1:9", Pace(failures=0), clock)
     for _ in range(20):
         assert fails(breaker).message == "nothing answers"
@@ -151,7 +151,7 @@ def test_there_is_one_breaker_for_each_service_and_address() -> None:
 
 
 @given(st.lists(st.sampled_from(["fail", "work", "wait", "refuse"]), max_size=40), st.integers(1, 4))
-def test_it_asks_unless_it_has_just_failed_that_often(steps: list[str], failures: int) -> None:
+def test_only_repeated_recent_failures_prevent_a_request(steps: list[str], failures: int) -> None:
     """Nothing else keeps a service from being asked."""
     clock = Clock()
     breaker = Breaker("sparse", "x", Pace(failures=failures, pause=10.0), clock)

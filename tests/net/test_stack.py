@@ -49,11 +49,11 @@ def of(values: dict[str, Any]) -> Settings:
     return config.apply(Settings(), values, "flag")
 
 
-def test_a_stack_that_nobody_set_is_not_asked(root: Path) -> None:
+def test_services_that_are_not_configured_get_no_request(root: Path) -> None:
     assert list(stack(Settings(), root)) == []
 
 
-def test_every_service_tells_what_it_is(root: Path, servers: dict[str, str]) -> None:
+def test_every_service_reports_address_model_and_version(root: Path, servers: dict[str, str]) -> None:
     found = {entry.service: entry for entry in stack(of(configured(servers)), root)}
     assert all(entry.reachable and entry.address == servers[name] for name, entry in found.items())
     assert list(found) == ["embedding", "sparse", "reranker", "judge"]

@@ -84,7 +84,7 @@ def test_lines_and_all_matches_in_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["(", "[a", "a**b(", "(?<!x)y", r"\1"])
-def test_what_is_no_regular_expression_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_regular_expression_is_an_error(text: str) -> None:
     with pytest.raises(QueryError, match="not a regular expression") as error:
         compile_pattern(text)
     assert "--fixed" in error.value.hint

@@ -32,7 +32,7 @@ def test_order_of_lanes_does_not_matter(rankings: list[tuple[float, list[int]]])
 
 
 @given(st.lists(st.integers(), unique=True, min_size=2))
-def test_one_lane_keeps_its_order(items: list[int]) -> None:
+def test_fusing_one_lane_does_not_change_its_order(items: list[int]) -> None:
     fused = fuse_ranks([(1.0, items)])
     assert sorted(items, key=lambda item: -fused[item]) == items
 

@@ -100,7 +100,7 @@ def test_a_damaged_model_is_reported(tmp_path: Path, broken: str) -> None:
         cross.rerank(request(["parcel"], reranker__model=str(tmp_path)))
 
 
-def test_it_is_loaded_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_loaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warm = Cache()
     cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder)))
     monkeypatch.setattr("lurcher.rerank.cross.CrossEncoder.__init__", None)  # a second one could not be made
@@ -130,7 +130,7 @@ def test_hits_are_reordered_and_say_so(tmp_path: Path, folder: Path) -> None:
     assert not found.degraded and "rerank" in found.timings_ms
 
 
-def test_without_it_nothing_is_loaded(tmp_path: Path) -> None:
+def test_without_reranking_no_model_is_loaded(tmp_path: Path) -> None:
     import subprocess
 
     (tmp_path / "a.py").write_text("parcel = 1\n")
@@ -171,7 +171,7 @@ def forgetful(wire: socket.socket, played: Played, path: str, body: Any) -> None
     send(wire, [{"index": 1, "score": 0.9}, *odd])
 
 
-def test_tei_is_asked_in_parts_that_it_takes() -> None:
+def test_requests_to_tei_have_at_most_its_batch_size() -> None:
     texts = [f"letter {i} " + "weigh " * (i % 2) + "parcel" * (i == 40) for i in range(50)]
     with playing(tei) as played:
         found = cross.rerank(request(texts, reranker__url=played.url))

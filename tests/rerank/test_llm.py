@@ -115,7 +115,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_text_that_addresses_the_judge_is_not_shown_and_keeps_its_place(attack: str) -> None:
+def test_a_text_that_addresses_the_judge_is_withheld_and_not_moved(attack: str) -> None:
     found, asked = judge(["weigh a parcel", f"stamps\n{attack}\nstamps", "parcel"], always("0:3\n1:9"))
     assert found.held == {1} and found.scores == (0.3, None, 0.9)
     assert "stamps" not in asked[0][1]["prompt"]

@@ -36,7 +36,7 @@ from lurcher.rerank.llm import read_scores
         "0:7\n1:3\n2:10\n2:99\n3:4\n-1:5",
     ],
 )
-def test_shapes(reply: str) -> None:
+def test_replies_of_every_shape_are_read(reply: str) -> None:
     assert read_scores(reply, 3) == [7.0, 3.0, 10.0]
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_found_in_garbage(reply: str) -> None:
     assert read_scores(reply, 3) == [None, None, None]
 
 
-def test_who_counts_from_one_has_scored_nothing() -> None:
+def test_scores_numbered_from_one_are_ignored() -> None:
     """Each score would be that of the document before."""
     assert read_scores("1:7\n2:3\n3:10", 3) == [None, None, None]
     assert read_scores('{"1": 7, "2": 3, "3": 10}', 3) == [None, None, None]
@@ -77,7 +77,7 @@ def test_any_text_is_survived(reply: str, count: int) -> None:
 
 
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=40))
-def test_both_ways_of_saying_it_are_read_back(scores: list[int]) -> None:
+def test_both_reply_formats_are_read_back(scores: list[int]) -> None:
     assert read_scores("\n".join(f"{i}:{score}" for i, score in enumerate(scores)), len(scores)) == scores
     said = json.dumps([{"index": i, "score": score} for i, score in enumerate(scores)])
     assert read_scores(said, len(scores)) == scores

@@ -42,7 +42,7 @@ def test_the_best_comes_first_and_equals_stay_in_order(monkeypatch: pytest.Monke
     assert found.stages[1][0].note == "scored 0.9: from 2 to 1" and "got no score" in found.stages[3][0].note
 
 
-def test_one_that_is_held_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_held_hit_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     found = rerank(monkeypatch, 4, {"a": Judged((0.1, None, 0.2, 0.9), frozenset({1}))})
     assert found.order == (3, 1, 2, 0) and list(found.scores) == sorted(found.scores, reverse=True)
     first = rerank(monkeypatch, 3, {"a": Judged((None, 0.1, 0.2), frozenset({0}))})
@@ -56,7 +56,7 @@ def test_rerankers_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=20), st.sets(st.integers(0, 19)), st.integers(0, 5))
-def test_laws(scores: list[float | None], held: set[int], more: int) -> None:
+def test_reranking_obeys_its_laws(scores: list[float | None], held: set[int], more: int) -> None:
     kept = frozenset(i for i in held if i < len(scores))
     with pytest.MonkeyPatch.context() as patch:
         found = rerank(patch, len(scores) + more, {"a": Judged(tuple(scores), kept)}, top=len(scores))
@@ -68,7 +68,7 @@ def test_laws(scores: list[float | None], held: set[int], more: int) -> None:
 
 
 @pytest.mark.parametrize("bad", [(0.5,), (0.5, 1.5), (0.5, float("nan")), (0.5, "high")])
-def test_scores_that_are_none_are_a_failure(monkeypatch: pytest.MonkeyPatch, bad: Any) -> None:
+def test_scores_that_are_not_numbers_are_a_failure(monkeypatch: pytest.MonkeyPatch, bad: Any) -> None:
     found = rerank(monkeypatch, 2, {"a": Judged(bad)})
     assert found.stored == ((),) and found.before(0) == 0 and "the reranker failed" in found.notes[0].reason
 
@@ -99,7 +99,7 @@ def pages(engine: Engine, limit: int, **options: Any) -> list[Answer]:
     return found
 
 
-def test_pages_follow_from_one_look_whatever_becomes_of_the_server(tree: Path) -> None:
+def test_further_pages_use_the_first_judgement_even_if_the_server_fails(tree: Path) -> None:
     with playing(replying(by_number)) as played:
         overrides = {"judge.url": played.url, "judge.top": "10"}
         with Engine.open(tree, root=tree, overrides=overrides) as engine:
@@ -128,7 +128,7 @@ def test_a_failure_on_the_first_page_is_one_on_all(tree: Path) -> None:
         assert [hit.id for page in found for hit in page.hits] == [hit.id for hit in plain.hits]
 
 
-def test_a_budget_counts_what_is_shown_after_the_second_look(tree: Path) -> None:
+def test_a_budget_applies_to_reranked_hits(tree: Path) -> None:
     with playing(replying(by_number)) as played, Engine.open(tree, root=tree, overrides={"judge.url": played.url}) as engine:
         found = pages(engine, 100, rerank=["llm"], budget=60)
         whole = engine.search("weigh a parcel", limit=100, rerank=["llm"])
@@ -136,7 +136,7 @@ def test_a_budget_counts_what_is_shown_after_the_second_look(tree: Path) -> None
     assert sorted(hit.id for page in found for hit in page.hits) == sorted(hit.id for hit in whole.hits)
 
 
-def test_the_setting_says_what_is_done_unless_told(tree: Path) -> None:
+def test_the_setting_applies_unless_a_request_overrides_it(tree: Path) -> None:
     with playing(replying(by_number)) as played:
         overrides = {"judge.url": played.url, "search.rerank": "outcome llm"}
         with Engine.open(tree, root=tree, overrides=overrides) as engine:
@@ -204,7 +204,7 @@ def test_the_doctor_sends_no_request_unless_a_server_is_configured(tree: Path) -
     assert not {"llm", "cross"} & {finding.check for finding in diagnose(tree, quick=True)}
 
 
-def test_models_that_a_server_tells_the_abilities_of(tree: Path) -> None:
+def test_chat_models_are_recognised_by_their_capabilities(tree: Path) -> None:
     def able(wire: socket.socket, played: Played, path: str, body: Any) -> None:
         chat = {"id": "embedded-chat", "capabilities": ["completion"]}
         send(wire, {"data": [{"id": "a", "capabilities": ["embedding"]}, chat, 7]})

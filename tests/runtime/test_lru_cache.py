@@ -25,7 +25,7 @@ def test_sizes_count_and_a_replaced_value_counts_once() -> None:
     assert cache.get("a") is None and cache.get("b") == "other"
 
 
-def test_what_does_not_fit_at_all_is_not_kept() -> None:
+def test_a_value_larger_than_the_cache_is_not_stored() -> None:
     cache = LruCache(10)
     cache.put("whole", "too large", 11)
     assert cache.get("whole") is None

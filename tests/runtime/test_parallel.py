@@ -69,7 +69,7 @@ def test_children_of_the_command_line_are_copies_where_nothing_else_runs(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
-def test_a_copy_that_is_asked_answers_or_does_not() -> None:
+def test_a_forked_call_returns_a_result_or_none() -> None:
     code = """
 import os, signal
 from lurcher.runtime.parallel import ForkedCall

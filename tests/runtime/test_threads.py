@@ -42,7 +42,7 @@ def test_what_a_call_raises_is_raised_in_its_turn() -> None:
 
 
 @pytest.mark.usefixtures("kernel", "no_thread_stays")
-def test_a_result_that_nobody_asks_for_is_waited_for() -> None:
+def test_calls_whose_results_are_not_read_end_without_an_error() -> None:
     call = BackgroundCall(refuse)
     call.join()
     results = run_in_order([partial(int, 1)] * 5)

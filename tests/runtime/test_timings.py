@@ -37,7 +37,7 @@ def no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", refused)
 
 
-def test_an_index_is_made_and_asked_while_the_clock_jumps(repository: Path, no_sleep: None) -> None:
+def test_indexing_and_searching_work_while_the_clock_jumps(repository: Path, no_sleep: None) -> None:
     with Engine.open(repository, overrides={"index.workers": 2}) as engine:
         assert "degraded" not in engine.index(history=True)
         assert engine.search("how are redirects followed").hits
@@ -72,7 +72,7 @@ def test_a_pause_goes_by_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.perf_counter() - began >= 0.009
 
 
-def test_a_process_is_waited_for_as_long_as_told(no_sleep: None) -> None:
+def test_waiting_for_a_process_ends_after_the_given_time(no_sleep: None) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert process.stdin is not None
     assert wait_for_exit(process, 0.01) is None

@@ -49,7 +49,7 @@ def test_a_small_tree_is_answered_in_full_at_once(root: Path) -> None:
         assert answer.index.fresh
 
 
-def test_an_index_that_cannot_be_written_is_made_once_and_kept_in_memory(root: Path, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_written_is_built_once_in_memory(root: Path, tmp_path: Path) -> None:
     write(tmp_path / "taken", {"somebody's.txt": "not an index"})
     with Session.open(root, index_dir=tmp_path / "taken") as served:
         assert served.ready(LONG)
@@ -82,7 +82,7 @@ def test_a_cold_tree_answers_before_it_is_indexed_and_says_so(large: Path, tmp_p
         assert whole.index.fresh and not whole.degraded
 
 
-def test_the_few_files_that_are_looked_at_do_not_make_it_a_folder_of_notes(large: Path, tmp_path: Path) -> None:
+def test_a_sample_of_files_does_not_make_a_tree_a_folder_of_notes(large: Path, tmp_path: Path) -> None:
     write(large, {"docs/needle.md": "# Find the needle\n\nFind the needle in the haystack: find the needle.\n"})
     with Session.open(large, index_dir=tmp_path / "index") as served:
         assert served.search("find the needle", patience=1.2).sources == ("code",)

@@ -35,7 +35,7 @@ def test_an_answer_is_counted_against_its_files(tmp_path: Path, file: Path) -> N
     assert [entry.saved for entry in token_stats.by_tool(token_stats.read(folder))] == [1802, 991]
 
 
-def test_no_query_and_no_path_is_kept(tmp_path: Path, file: Path) -> None:
+def test_statistics_contain_no_query_and_no_path(tmp_path: Path, file: Path) -> None:
     token_stats.record_answer("mcp", "search", 1, [file], tmp_path)
     entry = json.loads((tmp_path / NAME).read_text())
     assert set(entry) == {"day", "surface", "tool", "calls", "returned", "whole"}
@@ -60,7 +60,7 @@ def test_the_file_stays_small_and_the_sums_right(tmp_path: Path, monkeypatch: py
     assert {path.name for path in tmp_path.iterdir()} == {NAME, LOCK}
 
 
-def test_what_is_older_than_anyone_asks_for_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_entries_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_stats, "MAX_BYTES", 100)
     (tmp_path / NAME).write_text(json.dumps(TokenCount("2001-01-01", "mcp", "search").to_dict()) + "\n")
     token_stats.record_answer("mcp", "search", 1, [], tmp_path)
@@ -119,6 +119,6 @@ def test_a_search_from_the_command_line_counts_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-def test_where_it_is_kept(tmp_path: Path) -> None:
+def test_the_state_folder_follows_the_environment(tmp_path: Path) -> None:
     assert user_files.state_folder({"XDG_STATE_HOME": "/x", "HOME": "/h"}) == Path("/x/lurcher")
     assert user_files.state_folder({"HOME": "/h"}) == Path("/h/.local/state/lurcher")

@@ -57,7 +57,7 @@ def test_text_becomes_clean_utf8(tmp_path, raw, data):
 @given(st.binary(max_size=300))
 @example(b"\xff\xfe\x00\xd8")
 @example(b"\xed\xa0\x80\n")
-def test_output_is_always_valid_and_keeps_its_lines(raw):
+def test_decoded_text_is_valid_and_has_the_same_lines(raw):
     data = to_utf8(raw)
     if data is None:
         assert b"\0" in raw

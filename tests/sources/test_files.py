@@ -102,7 +102,7 @@ def test_names_and_sizes_that_are_not_source_are_counted(repo, put, use_git):
     }
 
 
-def test_ambiguous_folders_are_kept_when_something_in_them_is_tracked(repo, put, git):
+def test_ambiguous_folders_are_listed_when_they_contain_tracked_files(repo, put, git):
     put(repo, {"src/build/a.ts": "", "build/out.ts": "", "node_modules/x/i.js": "", "vendor/v.go": ""})
     git(repo, "add", "src/build/a.ts", "node_modules", "vendor")
     put(repo, {"src/build/new.ts": "", "src/build/deep/newer.ts": ""})

@@ -37,7 +37,7 @@ from lurcher.sources.roles import (
         ("vendor/lib/a.c", VENDORED), ("third_party/x.py", VENDORED), ("api/v2/users.py", VERSIONED),
     ],
 )  # fmt: skip
-def test_a_path_tells_the_role(path: str, role: int) -> None:
+def test_the_path_determines_the_role(path: str, role: int) -> None:
     assert roles(path) & role
 
 

@@ -39,7 +39,7 @@ def test_an_ignored_path_is_its_own_root(repo, put):
     assert find_root(repo / "kept").git
 
 
-def test_names_that_look_like_pathspec_magic_are_only_names(repo, put):
+def test_names_in_the_form_of_pathspec_magic_are_only_names(repo, put):
     put(repo, {":(top)x/a.py": "", ".gitignore": "y\n"})
     assert find_root(repo / ":(top)x").prefix == ":(top)x"
 

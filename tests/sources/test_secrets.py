@@ -40,7 +40,7 @@ PLAIN = (
 
 
 @pytest.mark.parametrize("path", SECRET)
-def test_files_that_secrets_are_kept_in_are_known_by_their_path(path: str) -> None:
+def test_files_with_secrets_are_recognised_by_their_path(path: str) -> None:
     assert secret_path(path)
     name = path.rpartition("/")[2]
     assert name.rpartition(".")[2] in SUSPECT or name.startswith(".env.") or ".gnupg" in path  # or nobody would look closer

@@ -30,7 +30,7 @@ def has(filter: memoryview, text: str) -> bool:
 
 @given(PIECES, st.data())
 @settings(max_examples=200, deadline=None)
-def test_what_stands_by_itself_somewhere_is_never_denied(pieces: list[str], data: st.DataObject) -> None:
+def test_the_filter_never_denies_a_whole_word_of_the_text(pieces: list[str], data: st.DataObject) -> None:
     text = "".join(pieces)
     filter = filter_of("something else", text)
     start = data.draw(st.integers(0, len(text)))
@@ -61,7 +61,7 @@ def test_parts_of_words_other_spellings_and_other_signs_are_denied() -> None:
         assert not has(filter, absent), absent
 
 
-def test_nothing_has_nothing() -> None:
+def test_an_empty_text_gives_an_empty_filter() -> None:
     assert filter_of() == filter_of("", "") == b""
     assert not has(filter_of(), "x")
 

@@ -151,7 +151,7 @@ def test_contents_that_are_no_json_are_damage(contents: bytes) -> None:
 
 
 @pytest.mark.parametrize("sums", [["x"], [None], [-1], [2**40], [0.5], [SUM + 1]])
-def test_a_checksum_that_is_none_does_not_hold(sums: list[Any]) -> None:
+def test_an_invalid_checksum_is_refused(sums: list[Any]) -> None:
     with pytest.raises(CorruptIndex):
         Container(forged(json.dumps({"sections": {"a": ["u1", 8, 16, sums]}, "meta": {}}).encode()), "test").section("a")
 

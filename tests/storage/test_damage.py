@@ -263,7 +263,7 @@ def fail_with(error: int) -> Callable[..., None]:
     return fail
 
 
-def test_a_disk_that_fills_up_later_keeps_the_last_good_generation(
+def test_a_disk_that_fills_up_later_leaves_the_last_good_generation(
     kept: Kept, expected: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {path: path.read_bytes() for path in kept.files()}

@@ -269,7 +269,7 @@ def test_merging_in_small_slices_changes_nothing(rows: int, monkeypatch: pytest.
     assert on_disk(merge(parts, [None] * 3)) == on_disk(built(files))
 
 
-def test_strings_are_kept_once_per_file_and_end_at_zero() -> None:
+def test_strings_are_stored_once_per_file_and_end_at_zero() -> None:
     pool = StringPool()
     long = "x" * 500
     offsets = {text: pool.put(text) for text in ("", "a", long, "größe", "a\0b")}

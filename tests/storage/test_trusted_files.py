@@ -99,7 +99,7 @@ def test_everything_can_be_checked_although_it_is_believed() -> None:
 
 
 @pytest.mark.parametrize("stamp", [1, [1, 2, 3], [1, 2, 3, "4"], [1, 2, 3, True], {}])
-def test_a_stamp_that_is_none_is_damage(root: Path, monkeypatch: pytest.MonkeyPatch, stamp: object) -> None:
+def test_an_invalid_stamp_is_damage(root: Path, monkeypatch: pytest.MonkeyPatch, stamp: object) -> None:
     opened(root).index()
     name = next((root / ".lurcher").glob("*.segment")).name
     read = containers.loads

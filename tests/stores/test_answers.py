@@ -130,7 +130,7 @@ def test_few_candidates_give_nearly_the_same_order(
     assert mine == pytest.approx(other, rel=0.25)  # two thirds of the files that have these words were not fetched
 
 
-def test_two_projects_answer_together_and_apart(tmp_path: Path, opened: Callable[..., Engine]) -> None:
+def test_two_projects_are_searched_together_and_separately(tmp_path: Path, opened: Callable[..., Engine]) -> None:
     """The same paths and words in both; nothing of one is in the answer of the other."""
     roots = []
     for name in ("alpha", "beta"):

@@ -123,7 +123,7 @@ def test_candidates_say_which_legs_found_them(filled: Store) -> None:
     assert scores == sorted(scores, reverse=True) and min(scores) > 0
 
 
-def test_a_limit_is_kept_and_every_file_is_there_once(filled: Store) -> None:
+def test_a_limit_is_respected_and_no_file_occurs_twice(filled: Store) -> None:
     assert len(found(filled, "one", 1, sparse=EVERYTHING, limit=2)) == 2
     paths = found(filled, "one", 1, sparse=EVERYTHING, dense=direction(0))
     assert sorted(paths) == ["c.py", "src/a.py", "src/deep/b.go"]

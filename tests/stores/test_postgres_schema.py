@@ -79,7 +79,7 @@ def test_a_newer_version_is_refused(here: TestServer) -> None:
         assert "pip install -U" in refused.value.hint
 
 
-def test_two_who_make_the_tables_at_once(here: TestServer) -> None:
+def test_two_processes_create_the_tables_at_once(here: TestServer) -> None:
     problems: list[BaseException] = []
 
     def make(project: str) -> None:
@@ -172,7 +172,7 @@ def test_a_reader_cannot_write(roles: TestServer) -> None:
     assert found(reader, "one", 1, dense=direction(0)) == ["a.py"]
 
 
-def test_who_may_not_make_tables_is_told_how(roles: TestServer) -> None:
+def test_a_user_who_may_not_create_tables_gets_the_command_for_it(roles: TestServer) -> None:
     roles.run("DROP TABLE lurcher.versions")
     with pytest.raises(StoreError, match="has no tables yet, and indexer may not change it") as refused:
         fill(opened(roles.address(user="indexer")))

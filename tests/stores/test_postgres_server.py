@@ -57,7 +57,7 @@ def test_a_connection_that_was_ended_is_replaced(store: Store, here: TestServer)
         assert store.projects() == ["one"]
 
 
-def test_connections_are_few_and_kept(store: Store, here: TestServer) -> None:
+def test_connections_are_reused_and_closed(store: Store, here: TestServer) -> None:
     for _ in range(20):
         store.head("one")
     assert here.run("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lurcher'")[0][0] <= 2
@@ -154,7 +154,7 @@ def test_a_database_without_letters_is_reported(here: TestServer) -> None:
         here.run("DROP DATABASE raw")
 
 
-def test_the_state_tells_what_a_doctor_wants(store: Store) -> None:
+def test_the_state_has_what_doctor_reports(store: Store) -> None:
     state = store.state()
     assert state["server"].startswith("PostgreSQL 1") and state["pgvector"].startswith("0.")
     assert state["schema"] == "lurcher, version 3" and state["dims"] == "8" and state["units"] == "1"

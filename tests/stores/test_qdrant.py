@@ -155,7 +155,7 @@ class TestCollections:
         for index in (*layout.UNIT_INDEXES.values(), *layout.FILE_INDEXES.values(), *layout.PROJECT_INDEXES.values()):
             models.CreateFieldIndex.model_validate({"field_name": "x", "field_schema": index})
 
-    def test_the_doctor_is_told_what_there_is(self, url):
+    def test_the_state_has_what_doctor_reports(self, url):
         store = store_at(url, settings())
         assert store.state()["code_chunks"] == "not there yet"
         told = filled(store).state()

@@ -56,7 +56,7 @@ class TestAddress:
         assert parse_address("qdrant://[::1]").server.netloc == "[::1]:6333"
 
     @pytest.mark.parametrize("url", ["qdrants://db", "qdrant+https://db", "QDRANTS://db"])
-    def test_tls_is_asked_for_by_the_scheme(self, url):
+    def test_the_scheme_selects_tls(self, url):
         assert parse_address(url).server.scheme == "https"
 
     @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ class TestAddress:
         with pytest.raises(ConfigError):
             store_at(url, config.Settings())
 
-    def test_what_replaces_the_local_mode_is_told(self):
+    def test_an_error_names_the_replacement_of_the_local_mode(self):
         with pytest.raises(ConfigError, match="was removed") as told:
             store_at("qdrant+local://:memory:", config.Settings())
         assert "qdrant+edge" in told.value.hint
@@ -80,13 +80,13 @@ class TestAddress:
 
 
 class TestKey:
-    def test_it_goes_along_with_every_request(self, tmp_path, monkeypatch):
+    def test_the_key_is_sent_with_every_request(self, tmp_path, monkeypatch):
         monkeypatch.setenv("LURCHER_STORE_KEY", "sesame")
         with serving(tmp_path / "server", key="sesame") as server:
             written(server.url, settings())
             assert {headers.get("api-key") for _, _, headers in server.seen} == {"sesame"}
 
-    def test_a_wrong_one_is_reported_without_showing_it(self, tmp_path, monkeypatch):
+    def test_a_wrong_key_is_reported_without_showing_it(self, tmp_path, monkeypatch):
         monkeypatch.setenv("LURCHER_STORE_KEY", "wrong-secret")
         with serving(tmp_path / "server", key="sesame") as server, pytest.raises(StoreError) as told:
             store_at(server.url, settings()).head("p")
@@ -173,7 +173,7 @@ class TestTrouble:
             store_at(server.url, settings()).head("p")
         assert len(server.trouble) == 1
 
-    def test_a_connection_is_kept_and_one_that_was_closed_meanwhile_is_no_failure(self, server):
+    def test_a_connection_is_reused_and_reopened_when_the_server_closed_it(self, server):
         written(server.url, settings())
         store = store_at(server.url, settings())
         before, connections = len(server.seen), server.connections

@@ -247,7 +247,7 @@ def test_a_tool_that_needs_the_texts_is_an_error_where_nothing_is_checked_out(na
         called(name, nowhere)
 
 
-def test_the_tool_for_search_asks_the_store(nowhere: Path) -> None:
+def test_the_search_tool_queries_the_store(nowhere: Path) -> None:
     assert "src/client.py" in called("search", nowhere).text
     assert "src/client.py" in called("search", nowhere, path="src").text
 
@@ -304,12 +304,12 @@ def test_a_method_says_that_it_did_not_ask_the_store(name: str, checkout: Path) 
 
 
 @pytest.mark.parametrize("name", names(ON_THE_COMMAND_LINE, HERE))
-def test_a_command_that_asks_no_store_takes_no_flag_for_one(name: str, checkout: Path, asked: Run, shared: str) -> None:
+def test_commands_that_query_no_store_have_no_store_flag(name: str, checkout: Path, asked: Run, shared: str) -> None:
     result = asked(name, *ON_THE_COMMAND_LINE[name][1], "--store", shared)
     assert result.status == 2 and "--store" in result.err
 
 
-def test_without_a_store_nothing_is_said_of_one(repository: Path) -> None:
+def test_without_a_store_the_answer_does_not_mention_one(repository: Path) -> None:
     with Engine.open(repository, root=repository) as engine:
         for name, (kind, arguments) in OF_THE_ENGINE.items():
             if kind == HERE:
@@ -335,7 +335,7 @@ def test_definitions_are_those_of_a_local_index(name: str, repository: Path, now
     assert all(hit.references is None for hit in theirs)  # uses are in files that were not fetched
 
 
-def test_more_definitions_than_are_looked_at_are_reported(
+def test_more_definitions_than_are_read_are_reported(
     repository: Path, nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(5):

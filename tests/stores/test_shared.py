@@ -66,7 +66,7 @@ def test_the_local_index_answers_where_that_is_wanted(
         opened(tree, fallback="local", project="acme/other").search("redirects")
 
 
-def test_the_status_tells_of_a_store_that_is_down(
+def test_status_reports_a_store_that_is_down(
     tree: Path, ask: Callable[..., Any], use: Callable[[Any], None]
 ) -> None:
     use(Down())
@@ -84,7 +84,7 @@ def test_a_project_of_another_version_cannot_be_read(tree: Path, store: Store, o
         opened(tree).search("redirects")
 
 
-def test_a_project_that_never_stands_still_is_an_error_of_the_store(
+def test_a_project_that_changes_during_every_attempt_is_a_store_error(
     tree: Path, store: Store, opened: Callable[..., Engine], use: Callable[[Any], None]
 ) -> None:
     opened(tree).index()
@@ -134,7 +134,7 @@ def test_an_unknown_project_is_reported(tree: Path, opened: Callable[..., Engine
     assert "it has: shop" in problem.value.hint
 
 
-def test_exact_text_is_looked_for_here(tree: Path, opened: Callable[..., Engine], local: Callable[..., Engine]) -> None:
+def test_exact_text_is_searched_locally(tree: Path, opened: Callable[..., Engine], local: Callable[..., Engine]) -> None:
     opened(tree).index()
     for text, options in (("follow_redirects", {"mode": "literal"}), (r"def \w+\(", {})):
         answer = opened(tree).search(text, **options)
@@ -172,7 +172,7 @@ def test_whether_it_is_fresh_is_not_claimed(
     assert not opened(repository).search("redirects").degraded
 
 
-def test_a_look_at_the_tree_says_nothing_about_a_store() -> None:
+def test_a_check_of_the_tree_does_not_change_an_answer_of_a_store() -> None:
     look = TreeState(IndexState(3, True, 0), (), (), None, 1)
     answer = {"index": {"generation": 3, "fresh": False, "stale_paths": 0, "shared": {"shop": {}}}, "degraded": []}
     assert look.complete(answer) is answer
@@ -213,7 +213,7 @@ def test_folders_and_filters_reach_the_store(tree: Path, tmp_path: Path, place: 
     assert opened(tree).search("redirects", paths=["nowhere/*.py"]).hits == ()
 
 
-def test_a_filter_that_leaves_few_asks_for_more(
+def test_a_filter_that_leaves_few_candidates_fetches_more(
     tmp_path: Path, opened: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ask, "CANDIDATES", 10)
@@ -253,7 +253,7 @@ def test_settings_say_where(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None
         Engine.open(tree, root=tree, store="nosuch://me:secret@host").search("x")
 
 
-def test_a_server_asks_the_store_at_once(tree: Path, place: str, opened: Callable[..., Engine], tmp_path: Path) -> None:
+def test_a_server_of_a_store_makes_no_index(tree: Path, place: str, opened: Callable[..., Engine], tmp_path: Path) -> None:
     """There is no index here, and none is made."""
     opened(tree).index()
     elsewhere = tmp_path / "elsewhere"

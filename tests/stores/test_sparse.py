@@ -28,7 +28,7 @@ def asked(played: Played) -> list[str]:
     return [text for path, body in played.asked if path == "/embed_sparse" for text in body["inputs"]]
 
 
-def test_units_are_kept_and_found_by_the_model(tree: Path, opened: Opened) -> None:
+def test_units_are_stored_and_found_by_the_sparse_model(tree: Path, opened: Opened) -> None:
     with playing(sparse()) as played:
         engine = opened(tree, **by(played))
         done = engine.index()["sent"][0]

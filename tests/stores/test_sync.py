@@ -230,7 +230,7 @@ def test_a_writer_that_lost_its_lock_starts_over(
 
 
 @pytest.mark.parametrize("moments", [["candidates"], ["records"], ["texts"], ["records", "texts"]], ids="-".join)
-def test_a_reader_whose_generation_is_replaced_asks_again(
+def test_a_reader_retries_when_its_generation_is_replaced(
     shop: Path, store: Store, opened: Callable[..., Engine], use: Callable[[Any], None], moments: list[str]
 ) -> None:
     """What was seen in the old generation is swept while a question is under way."""

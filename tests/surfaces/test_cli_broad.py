@@ -51,7 +51,7 @@ def answered(command: list[str], said: str, environment: dict[str, str], folder:
 
 
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)
-def test_where_nobody_can_be_asked_it_is_refused(command: list[str], home: Path, run: Callable[..., Any]) -> None:
+def test_without_a_terminal_a_broad_folder_is_refused(command: list[str], home: Path, run: Callable[..., Any]) -> None:
     result = run(*command, cwd=home, env={"HOME": str(home)})
     assert result.status == 2
     assert "is your home folder, and has no index yet (name a folder in it; or" in result.err
@@ -80,7 +80,7 @@ def test_at_a_terminal_no_is_what_is_not_yes(home: Path, clean_environment: Call
 
 
 @pytest.mark.parametrize("command", [["search", "password"], ["search", "password", "--mode=lexical"], ["symbol", "password"]])
-def test_at_a_terminal_yes_is_asked_for_once(
+def test_a_terminal_prompts_for_yes_once(
     home: Path, clean_environment: Callable[..., dict[str, str]], command: list[str]
 ) -> None:
     environment = clean_environment(HOME=str(home))
@@ -112,7 +112,7 @@ def test_a_home_folder_under_git_is_a_home_folder(home: Path, tmp_path: Path) ->
     assert not (home / ".lurcher").exists()
 
 
-def test_python_is_told_when_it_would_index(home: Path) -> None:
+def test_the_python_api_refuses_to_index_a_broad_folder(home: Path) -> None:
     with Engine.open(home) as engine:
         anew = partial(engine.index, rebuild=True)
         for ask in (partial(engine.search, "password"), engine.index, engine.refresh, anew, engine.look):
@@ -138,7 +138,7 @@ def test_a_project_cannot_say_yes(home: Path) -> None:
         Engine.open(home)
 
 
-def test_which_folders_nobody_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broad_folders_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for place in ("/", "/usr", "/etc", "/tmp", "/home", "/var/tmp"):
         assert breadth(Root(place, False, ""))

@@ -101,7 +101,7 @@ def test_status_lists_what_was_read_and_left_out(repository: Path, ask: Callable
     assert "skipped_paths" not in ask("status", repository, "--json").json
 
 
-def test_status_tells_sizes_and_segments(repository: Path, ask: Callable[..., Any]) -> None:
+def test_status_shows_sizes_and_segments(repository: Path, ask: Callable[..., Any]) -> None:
     ask("index", repository)
     (repository / "src" / "client.py").write_text("class Client:\n    pass\n")
     ask("index", repository)
@@ -235,7 +235,7 @@ def test_no_command_shows_the_help(run: Callable[..., Any]) -> None:
     assert all(command.name in result.out for command in COMMANDS)
 
 
-def test_an_index_that_cannot_be_written_is_an_error_for_whoever_asked_for_one(
+def test_the_index_command_fails_where_nothing_can_be_written(
     repository: Path, ask: Callable[..., Any]
 ) -> None:
     (repository / ".lurcher").mkdir()

@@ -168,7 +168,7 @@ def test_text_of_every_script_is_shown_as_it_is(text: str, tmp_path: Path, run: 
 
 
 @pytest.mark.parametrize("text", ACTS)
-def test_what_acts_is_replaced(text: str) -> None:
+def test_control_characters_are_replaced(text: str) -> None:
     assert printable(f"a{text}b") == printable_lines(f"a{text}b") == "a\ufffdb"
 
 

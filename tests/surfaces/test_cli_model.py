@@ -25,7 +25,7 @@ def at_home(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     return ask
 
 
-def test_info_tells_what_is_in_use(ask: Ask, tiny_model: Path) -> None:
+def test_info_shows_the_model_in_use(ask: Ask, tiny_model: Path) -> None:
     found = ask("model", "info", "--json")
     assert found.status == 0
     assert (found.json["name"], found.json["dims"], found.json["licence"]) == ("tiny", 32, "CC0-1.0")

@@ -65,7 +65,7 @@ def test_a_name_finds_its_definition_first(
     assert first["symbol"] == symbol
 
 
-def test_json_keeps_the_contract(shared: Path, ask: Callable[..., Any]) -> None:
+def test_json_has_the_documented_fields(shared: Path, ask: Callable[..., Any]) -> None:
     answer = ask("search", "how are redirects followed", shared, "--json").json
     shaped(answer, ANSWER)
     assert answer["query"] == "how are redirects followed"

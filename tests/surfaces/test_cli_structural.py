@@ -51,7 +51,7 @@ def test_other_modes_have_no_such_fields(shared: Path, ask: Ask) -> None:
     assert not {"matches", "captures"} & set(answer["hits"][0])
 
 
-def test_plain_output_tells_place_and_captures(shared: Path, ask: Ask) -> None:
+def test_plain_output_shows_place_and_captures(shared: Path, ask: Ask) -> None:
     result = ask("search", "--structural", "def $F(self, $$$REST): $$$", shared)
     assert result.status == 0
     head, place, *_ = result.out.split("\n")

@@ -153,7 +153,7 @@ def test_what_repositories_hold_is_left_as_it_is() -> None:
     assert shown["degraded"] == [{"reason": "r", "hint": "use mode=hybrid"}]
 
 
-def test_an_error_is_text_for_those_who_know_nothing_of_templates() -> None:
+def test_the_string_of_an_error_is_plain_text() -> None:
     error = UsageError(Template("{since} is later than {until}"), "exchange them")
     assert str(error) == error.to_dict()["message"] == "--since is later than --until"
 

@@ -47,13 +47,13 @@ def test_snake_and_camel_case_share_every_term() -> None:
     assert split("parse_cookie_header") == split("parseCookieHeader") == split("ParseCookieHeader")
 
 
-def test_data_that_looks_like_an_identifier_gives_no_terms() -> None:
+def test_data_in_the_form_of_an_identifier_gives_no_terms() -> None:
     assert split("a" * MAX_IDENTIFIER) != ()
     assert split("a" * (MAX_IDENTIFIER + 1)) == ()
     assert split("12345678901") == ()
 
 
-def test_a_digest_keeps_its_compound_but_not_its_crumbs() -> None:
+def test_a_digest_is_one_term_without_its_parts() -> None:
     assert split("a1b2c3d4e5f6a7b8") == ("a1b2c3d4e5f6a7b8",)
 
 
@@ -96,7 +96,7 @@ def test_scripts_without_spaces_are_found_by_every_two_letters(text: str) -> Non
     assert split(word) == (text, *(text[i : i + 2] for i in range(len(text) - 1)))
 
 
-def test_a_sentence_without_spaces_has_no_compound_and_keeps_the_words_between() -> None:
+def test_a_sentence_without_spaces_gives_words_and_no_compound() -> None:
     terms = split("FastAPIを使用して作成する関数はとても速いです")
     assert terms[:4] == ("fastapi", "fast", "api", "を使")
     assert "関数" in terms

@@ -62,7 +62,7 @@ def test_a_stem_is_never_longer_and_never_fails(word: str) -> None:
 
 
 @given(st.from_regex(r"[a-z]{1,6}(s|ed|ing|ly|ness|ation|ational|izer)?", fullmatch=True))
-def test_a_stem_keeps_the_beginning_of_its_word(word: str) -> None:
+def test_a_stem_begins_like_its_word(word: str) -> None:
     found = stem(word)
     assert word.startswith(found[:-1])
 

@@ -59,7 +59,7 @@ def paths(package: Package, work: Path) -> list[str]:
     return [path for path, _ in texts(package, work)]
 
 
-def test_the_lock_keeps_packages_sorted_and_whole(tmp_path: Path) -> None:
+def test_the_lock_file_has_complete_sorted_packages(tmp_path: Path) -> None:
     lock = tmp_path / "packages.lock"
     found = [
         Package("pypi", "b", "1", "00", 1, "MIT"),
@@ -252,7 +252,7 @@ def test_a_group_takes_named_packages_then_the_most_needed_of_a_pattern() -> Non
     assert download._group({}, [], index) == []
 
 
-def test_the_private_source_list_asks_for_source_packages_too() -> None:
+def test_the_private_source_list_includes_source_packages() -> None:
     first = "Types: deb\nURIs: http://archive.example/debian\nSuites: stable\n"
     text = f"{first}\nTypes: deb\nURIs: http://other.example\nSuites: x\n"
     assert with_sources(text).count("Types: deb deb-src") == 2

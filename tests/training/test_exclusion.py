@@ -72,7 +72,7 @@ class TestLongLines:
             b" * You should have received a copy of the GNU Lesser General Public License along with it",
         ],
     )
-    def test_rules_and_licence_text_tell_nothing(self, line: bytes) -> None:
+    def test_rules_and_licence_text_are_not_compared(self, line: bytes) -> None:
         assert len(line) >= LONG_LINE
         assert long_lines(line) == set()
 

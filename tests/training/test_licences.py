@@ -101,7 +101,7 @@ def test_python_metadata_prefers_the_expression_to_classifiers_to_the_field() ->
     assert of_metadata("Name: a\n\nLicense-Expression: MIT in the description") == ""
 
 
-def test_top_files_are_asked_from_manifest_to_readme() -> None:
+def test_top_level_files_are_read_from_manifest_to_readme() -> None:
     manifest = json.dumps({"license": "SEE LICENSE IN LICENSE.md"})
     assert of_files({"package.json": manifest, "license.md": "Permission is hereby granted, free of charge"}) == "MIT"
     old = json.dumps({"licenses": [{"type": "MIT"}, {"type": "Apache-2.0"}]})

@@ -33,7 +33,7 @@ def by_kind(pairs: list[Pair], kind: str) -> list[Pair]:
     return [pair for pair in pairs if pair.kind == kind]
 
 
-def test_documentation_asks_for_its_definition() -> None:
+def test_documentation_is_paired_with_its_definition() -> None:
     asked = {pair.query: pair for pair in by_kind(pairs_of("web/session.py", MODULE), "comment")}
     assert "Forget sessions that nobody has used for an hour" in " ".join(asked)
     pair = next(pair for query, pair in asked.items() if query.startswith("Forget"))
@@ -45,29 +45,29 @@ def test_the_question_is_cut_out_of_the_answer() -> None:
         assert pair.query.split()[0] not in pair.body + pair.comments
 
 
-def test_a_file_header_asks_for_the_card_and_the_first_unit() -> None:
+def test_a_file_header_is_paired_with_the_card_and_the_first_unit() -> None:
     pairs = pairs_of("web/session.py", MODULE)
     header, card = by_kind(pairs, "header")[0], by_kind(pairs, "card")[0]
     assert header.query == card.query == "Keeps sessions alive between requests"
     assert card.body == "" and "SessionStore expire" in card.symbols
 
 
-def test_a_name_asks_for_its_body_without_the_name() -> None:
+def test_a_name_is_paired_with_its_body_without_the_name() -> None:
     pair = by_kind(pairs_of("web/session.py", MODULE), "name")[0]
     assert pair.query == "session store" and "SessionStore" not in pair.body
 
 
-def test_a_path_asks_for_a_unit() -> None:
+def test_a_path_is_paired_with_a_unit() -> None:
     assert by_kind(pairs_of("web/session.py", MODULE), "path")[0].query == "session web"
 
 
-def test_a_heading_asks_for_its_section() -> None:
+def test_a_heading_is_paired_with_its_section() -> None:
     text = "# Guide\n\n## Opening a session\n\n" + "A session is opened by a token. " * 12
     (pair,) = by_kind(pairs_of("README.md", text.encode()), "section")
     assert pair.query == "Guide Opening a session" and "token" in pair.comments
 
 
-def test_a_message_asks_for_its_change() -> None:
+def test_a_commit_message_is_paired_with_its_change() -> None:
     patch = (
         "From: somebody\nSubject: [PATCH 1/2] Forget old sessions on restart\n\n---\n"
         "--- a/web/session.py\n+++ b/web/session.py\n@@ -1,3 +1,4 @@ class SessionStore\n"
@@ -95,7 +95,7 @@ def test_a_file_gives_no_more_than_its_share_and_the_same_each_time() -> None:
     assert first.terms != other.terms
 
 
-def test_counts_are_kept_by_field_over_sorted_terms() -> None:
+def test_counts_are_stored_by_field_over_sorted_terms() -> None:
     found = cut([("web/session.py", MODULE)], "seed")
     assert found.terms == sorted(found.terms)
     assert set(found.postings) == set(FIELDS)

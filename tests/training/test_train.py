@@ -47,7 +47,7 @@ def test_words_that_answer_each_other_come_near() -> None:
     assert np.mean(right) > 0.6 > 0.3 > np.mean(wrong)
 
 
-def test_a_word_that_stands_everywhere_loses_weight() -> None:
+def test_a_word_that_occurs_everywhere_loses_weight() -> None:
     result = trained()
     assert result.query_weights[4 * TOPICS] < np.median(result.query_weights[: 2 * TOPICS])
 

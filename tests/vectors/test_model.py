@@ -79,7 +79,7 @@ def test_a_folder_or_nothing_in_place_of_a_table_is_a_problem(tmp_path: Path) ->
             describe_model(model)
 
 
-def test_a_broken_model_keeps_its_setting() -> None:
+def test_a_broken_model_has_its_setting_and_no_digest() -> None:
     model = Model("x", Path("x")).with_problem(ModelError("damaged"))
     assert (model.setting, model.digest) == ("x", UNAVAILABLE)
 

@@ -49,7 +49,7 @@ def test_every_protocol_gives_a_row_of_length_one_for_each_text_in_their_order(p
     assert rows[1] @ rows[2] > 0.9 > 0.1 > rows[0] @ rows[1]
 
 
-def test_each_protocol_is_asked_in_its_own_way() -> None:
+def test_each_protocol_has_its_own_request_format() -> None:
     with playing(embedding()) as played:
         for provider in PROVIDERS:
             embed(provider, played.url, ["a text"])
@@ -116,14 +116,14 @@ def test_a_model_that_ollama_lacks_is_reported_with_the_command_that_gets_it() -
 
 
 @pytest.mark.parametrize("status", ["500 Internal Server Error", "503 Service Unavailable", "429 Too Many Requests"])
-def test_what_may_pass_is_tried_again(status: str) -> None:
+def test_temporary_failures_are_retried(status: str) -> None:
     with playing(after(2, saying(status), embedding())) as played:
         assert len(embed("tei", played.url, ["a text"])) == 1
     assert len(played.asked) == 3
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "404 Not Found", "422 Unprocessable Entity"])
-def test_what_will_not_pass_is_not_tried_again(status: str) -> None:
+def test_permanent_failures_are_not_retried(status: str) -> None:
     with playing(saying(status)) as played, pytest.raises(ServerError) as caught:
         embed("tei", played.url, ["a text"])
     assert len(played.asked) == 1 and caught.value.status == int(status[:3])
@@ -224,14 +224,14 @@ def test_prefixes_go_before_questions_and_before_texts() -> None:
     assert texts_in(played) == ["query: where", "passage: there"]
 
 
-def test_a_question_is_asked_once() -> None:
+def test_a_repeated_query_is_embedded_once() -> None:
     with playing(embedding()) as played:
         model = text_model(url=played.url)
         assert (model.embed_query("where") == model.embed_query("where")).all()
     assert len(played.asked) == 1
 
 
-def test_what_fails_is_not_waited_for_twice_in_one_breath() -> None:
+def test_a_hanging_server_is_waited_for_only_once() -> None:
     with playing(server.hanging) as played:
         model = text_model(url=played.url, query_seconds=0.4)
         for _ in range(2):

@@ -73,7 +73,7 @@ def test_only_the_greatest_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None
     assert found.numbers.tolist() == [109, 119, 129, 139, 149] and set(found.weights.tolist()) == {9.0}
 
 
-def test_a_text_that_says_nothing_has_an_empty_vector() -> None:
+def test_numbers_that_are_not_positive_are_left_out() -> None:
     with playing(sparse([[{"index": 1, "value": 0.0}, {"index": 2, "value": -3.5}]])) as played:
         assert embedder(played.url).embed_query("a").numbers.tolist() == []
 
@@ -124,7 +124,7 @@ def test_a_server_that_comes_back_is_waited_for() -> None:
         assert len(embedder(played.url, embedding__seconds=10.0).embed_documents(["a cookie"])) == 1
 
 
-def test_a_service_that_is_down_is_not_asked_for_every_batch() -> None:
+def test_a_service_that_is_down_gets_no_request_after_three_failures() -> None:
     with playing(server.failing) as played:
         chosen = embedder(played.url, embedding__query_seconds=0.1)
         for _ in range(5):
@@ -136,7 +136,7 @@ def test_a_service_that_is_down_is_not_asked_for_every_batch() -> None:
     assert raised.value.tried == f"POST {played.url}/embed_sparse"
 
 
-def test_the_fingerprint_tells_documents_apart_and_not_questions() -> None:
+def test_the_fingerprint_depends_on_how_documents_are_embedded_only() -> None:
     url = "http://127.0.0.1:9"
     one = embedder(url).fingerprint
     assert embedder("http://127.0.0.1:10", embedding__query_prefix="q: ", embedding__seconds=9.0).fingerprint == one

@@ -174,7 +174,7 @@ def test_a_section_of_another_length_is_an_error(name: str, how: str) -> None:
 
 @pytest.mark.parametrize("name", ["scales", "gram_scales", "query_weights", "document_weights"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
-def test_numbers_that_are_none_are_an_error(name: str, value: float) -> None:
+def test_not_a_number_is_an_error(name: str, value: float) -> None:
     sections, meta = sections_of(packed())
     numbers = np.frombuffer(sections[name][1], "<f4").copy()
     numbers[-1] = value

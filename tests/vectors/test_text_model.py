@@ -146,14 +146,14 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
     assert "by words" in next(reason for stage, reason in told(lost) if stage == "dense")
 
 
-def test_one_question_is_asked_of_all_sources_by_meaning(root: Path) -> None:
+def test_all_sources_are_searched_by_meaning_in_one_query(root: Path) -> None:
     with indexed(root) as (engine, _):
         answer = engine.search(QUESTION, sources=["all"])
     assert answer.hits[0].path == "src/cookies.py"
     assert not [reason for stage, reason in told(answer) if stage == "dense"]
 
 
-def test_several_roots_with_one_model_are_asked_at_once(root: Path, tmp_path: Path) -> None:
+def test_several_roots_with_one_model_share_one_request(root: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "other", {"src/jar.py": "# the cookie jar\nx = 1\n"})
     with playing(embedding()) as played:
         overrides = {"embedding.provider": "tei", "embedding.url": played.url}
@@ -222,7 +222,7 @@ def wide(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("embed", [vectors, crowded])
-def test_vectors_that_lie_close_together_tell_files_apart_all_the_same(wide: Path, embed: Any) -> None:
+def test_files_are_distinguished_by_vectors_that_lie_close_together(wide: Path, embed: Any) -> None:
     with indexed(wide, embedding(embed)) as (engine, _):
         answer = engine.search(QUESTION)
         assert answer.hits[0].path == "src/cookies.py"
@@ -297,7 +297,7 @@ def test_what_is_cleared_is_gone(root: Path) -> None:
         assert engine.clear() and not files_in(root, "vectors")
 
 
-def test_the_status_tells_which_model_made_the_vectors(root: Path) -> None:
+def test_status_names_the_model_of_the_vectors(root: Path) -> None:
     with indexed(root, model="subjects", document_prefix="d: ") as (engine, _):
         model = engine.status()["model"]
     assert (model["name"], model["dims"], model["texts"], model["missing"]) == ("tei subjects", 16, TEXTS, 0)
@@ -343,7 +343,7 @@ def test_a_server_that_is_down_costs_a_question_its_meaning_only(root: Path, run
     assert asked.status == 0 and "src/client.py" in asked.out and "nothing answers at" in asked.err
 
 
-def test_what_was_embedded_before_a_failure_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_made_before_a_failure_are_stored(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_work, "BATCH", 8)
     write(root, {f"more_{number}.py": f"def more_{number}():\n    return {number}\n" for number in range(20)})
     total = UNIQUE + 20
@@ -407,7 +407,7 @@ def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(
         assert len(texts_in(played)) == UNIQUE - 6, "what was embedded before is not embedded again"
 
 
-def test_who_is_killed_goes_on_from_what_was_kept_on_the_way(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_continues_from_the_vectors_it_had_stored(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 

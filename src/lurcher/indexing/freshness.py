@@ -110,7 +110,7 @@ class BackgroundCheck:
             if not signature.settled or not signature.holds(root, opened, circumstances, folders=False):
                 return None
             folders = Marks.of(signature.folders)
-            check = kernel.begin_look(*_check_arguments(manifest, rows, opened), folders.names, folders.packed)
+            check = kernel.begin_check(*_check_arguments(manifest, rows, opened), folders.names, folders.packed)
             return None if check is None else BackgroundCheck(manifest, root, max_file_bytes, check)
 
         return _with_open_root(root, begun)
@@ -120,7 +120,7 @@ class BackgroundCheck:
         kernel, rows = native(), self._manifest.rows
         if kernel is None or not isinstance(rows, FileRows):
             return None
-        found = kernel.end_look(self._check)
+        found = kernel.end_check(self._check)
         if not found:
             return None if found is None else Changes((), ())
         unlike = map(rows.item_at, found)

@@ -461,9 +461,7 @@ class Segment:
     def add_postings(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
         """Add the counts of a term times a weight to `total`; `first` is added to the numbers of owners."""
         if native() is None or self.live is not None:
-            found = self.postings(family, term)
-            if found is not None:
-                total.add(found[0] + first if first else found[0], found[1], weight)
+            self._add_decoded(total, family, term, first, weight)
             return
         views = self._family(family)
         place = views.place(term)
@@ -472,6 +470,11 @@ class Segment:
             total.add_list(
                 data, rows, self._owner_total(family), first, weight, lambda: broken_postings(self.container, family)
             )
+
+    def _add_decoded(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
+        found = self.postings(family, term)
+        if found is not None:
+            total.add(found[0] + first if first else found[0], found[1], weight)
 
     def mark_owners(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
         """Set `mask` for all owners, live or dead, of ascending terms in `family`."""

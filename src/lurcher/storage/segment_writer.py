@@ -183,7 +183,7 @@ class NativeRowBuilder:
     def __init__(self, counter: NativeCounter) -> None:
         self._counter = counter
         fields = tuple(map(counter.field, ("body", "comments", "symbols", "types", CARD_FIELD)))
-        self._native = counter.kernel.Shelf(
+        self._native = counter.kernel.RowBuilder(
             hash_seed(), counter.counter, fields, _KIND_NUMBERS, TYPE_KINDS, FUNCTION_KINDS, HEADING, HEADING_TERM, _spell_name
         )
 

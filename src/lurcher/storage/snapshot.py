@@ -433,20 +433,22 @@ class Snapshot(TableSnapshot[Segment]):
 
     def file_text(self, file: int) -> bytes:
         segment, local = self._place("files", file)
-        row = segment.files[local]
-        start = int(row["text"])
-        return bytes(segment.container.section("text", start, start + int(row["size"])))
+        return bytes(self._read_text(file, 0, int(segment.files["size"][local])))
 
     def text(self, file: int, start: int, end: int) -> str:
         """Bytes [start, end) of a file's text."""
         place = file, start, end
         known = self._texts.get(place)
         if known is None:
-            segment, local = self._place("files", file)
-            base = segment.files["text"][local]
-            known = str(segment.container.section("text", int(base) + start, int(base) + end), "utf-8", "replace")
+            known = str(self._read_text(file, start, end), "utf-8", "replace")
             self._texts.put(place, known, len(known))
         return known
+
+    def _read_text(self, file: int, start: int, end: int) -> bytes | memoryview:
+        """Bytes [start, end) of a file, from where its text is stored."""
+        segment, local = self._place("files", file)
+        base = int(segment.files["text"][local])
+        return segment.container.section("text", base + start, base + end)
 
     def units_of(self, file: int) -> range:
         """The numbers of a file's units."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.storage.tables import PostingSum
+
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"LUR1"
@@ -286,7 +288,8 @@ class AssembledSegment(Segment):
         self._starts = np.cumsum(self._counts) - self._counts
         if int(self._counts.sum()) != sum(record.rows for record in records):
             raise damaged_error("record")
-        self._found: dict[str, dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]] = {}
+        self._found: list[dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]] = []
+        """By the number of a term, which it gets when it is first looked up: its postings in each family."""
 
     def _joined(self, section: str, kind: str) -> NDArray[Any]:
         import numpy as np
@@ -305,14 +308,21 @@ class AssembledSegment(Segment):
 
         return np.repeat(np.arange(len(self._records)), [record.words for record in self._records])
 
-    def term_postings(self, term: str) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-        """By family: the owners of a term, and how often it occurs in each."""
-        known = self._found.get(term)
-        if known is None:
-            known = self._found[term] = self._find_term(term)
-        return known
+    def _find(self, term: str) -> int:
+        found = self._find_term(term)
+        if not found:
+            return -1
+        self._found.append(found)
+        return len(self._found) - 1
+
+    def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        return self._found[term].get(family)
+
+    def add_postings(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
+        self._add_decoded(total, family, term, first, weight)
 
     def _find_term(self, term: str) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+        """By family: the owners of a term, and how often it occurs in each."""
         import numpy as np
 
         places = np.flatnonzero(self._words == np.uint64(hash_term(term)))

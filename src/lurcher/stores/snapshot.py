@@ -1,22 +1,20 @@
-"""A snapshot of a few files of shared projects: their tables are in memory, while statistics are those of the whole projects.
+"""A snapshot of a few files of shared projects, as lanes and rankings use it.
 
-Lanes and rankings use it like the snapshot of a local index. Texts are fetched when they are needed, together with those that
-will probably be needed next.
+It reads its tables and postings like the snapshot of a local index, from segments that were assembled of what the store
+returned. Two things differ: statistics are those of the whole projects, and texts are fetched when they are needed, together
+with those that will probably be needed next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lurcher.errors import StoreError
-from lurcher.languages.parsed_file import Import
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
 from lurcher.storage.snapshot import PhrasePattern, Phrases, Snapshot
-from lurcher.storage.tables import PostingSum
 from lurcher.stores.base import Head
 from lurcher.stores.records import AssembledSegment
 from lurcher.stores.vocabulary import Vocabulary
@@ -91,7 +89,7 @@ class SharedSnapshot(Snapshot):
         self.projects = list(projects)
         self.words = MergedVocabulary([project.vocabulary for project in projects])
         self._whole = all(len(project.keys) >= project.head.files for project in projects)
-        self._read: dict[int, str] = {}
+        self._read: dict[int, bytes] = {}
         self._expected: Callable[[], Iterable[int]] = tuple
         self._ahead = _AHEAD
 
@@ -113,36 +111,11 @@ class SharedSnapshot(Snapshot):
         values, _ = super().lengths(field)
         return values, sum(project.total_length(field) for project in self.projects) / max(self.unit_count, 1)
 
-    def norms(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
-        return self.norms_by_lengths(weights, k1, b)  # with the mean length of the whole projects, not of what was fetched
-
     def knows(self, term: str) -> bool:
         return self.words.knows(term)
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
         return self.words.terms_with_prefix(prefix, family, most)
-
-    def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        import numpy as np
-
-        if len(self.projects) == 1:
-            alone = self.projects[0].segment.term_postings(term).get(family)
-            return (np.zeros(0, np.int64), np.zeros(0, np.uint8)) if alone is None else alone
-        base = self._bases["units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"]
-        parts = [
-            (found[0] + offset, found[1])
-            for project, offset in zip(self.projects, base, strict=False)
-            if (found := project.segment.term_postings(term).get(family)) is not None
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        if not parts:
-            return np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
-
-    def add_postings(self, total: PostingSum, fields: Iterable[tuple[str, float]], term: str) -> None:
-        for family, weight in fields:
-            total.add(*self.postings(family, term), weight)
 
     def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
         """How often terms share a unit is not known for whole projects; it is estimated from the fetched files."""
@@ -184,10 +157,6 @@ class SharedSnapshot(Snapshot):
                 found[file] = version[1]
         return found
 
-    def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
-        """None: a store does not hold imports."""
-        return {}
-
     # -- texts ------------------------------------------------------------------------------------------------------------
 
     def prefetch(self, units: Callable[[], Iterable[int]]) -> None:
@@ -212,9 +181,20 @@ class SharedSnapshot(Snapshot):
             for place, unit in places.items():
                 if place not in found:
                     raise StoreChanged("a file was replaced in the store while it was being read", "ask again")
-                self._read[unit] = found[place]
+                self._read[unit] = found[place].encode("utf-8", "surrogatepass")
 
-    def unit_text(self, unit: int) -> str:
+    def _read_text(self, file: int, start: int, end: int) -> bytes:
+        """Bytes [start, end) of a file, joined from its units, which cover it without gaps."""
+        starts, first = self.unit_starts(file), int(self.first_unit[file])
+        low, high = max(int(starts.searchsorted(start, "right")) - 1, 0), int(starts.searchsorted(end))
+        units = range(first + low, first + high)
+        if len(units) > 1:
+            self._fetch(units)
+        pieces = [self._read_unit(unit) for unit in units]
+        skipped = start - int(starts[low]) if units else 0
+        return b"".join(pieces)[skipped : skipped + end - start]
+
+    def _read_unit(self, unit: int) -> bytes:
         if unit not in self._read:
             following = [unit]
             known = False
@@ -227,22 +207,6 @@ class SharedSnapshot(Snapshot):
             self._ahead = min(2 * self._ahead, _MAX_AHEAD)
             self._fetch(following)
         return self._read[unit]
-
-    def text(self, file: int, start: int, end: int) -> str:
-        return self._bytes(file, start, end).decode("utf-8", "replace")
-
-    def file_text(self, file: int) -> bytes:
-        return self._bytes(file, 0, int(self.file_column("size")[file]))
-
-    def _bytes(self, file: int, start: int, end: int) -> bytes:
-        """Bytes [start, end) of a file, joined from its units, which cover it without gaps."""
-        rows = [(number, *self.unit(number)[1:3]) for number in self.units_of(file)]
-        rows = [row for row in rows if row[1] < end and row[2] > start]
-        if len(rows) > 1:
-            self._fetch(number for number, _, _ in rows)
-        pieces = [self.unit_text(number).encode("utf-8", "surrogatepass") for number, _, _ in rows]
-        first = rows[0][1] if rows else start
-        return b"".join(pieces)[start - first : end - first]
 
     def phrases(self, pattern: PhrasePattern, allowed: NDArray[np.bool_]) -> Phrases | None:
         """Units of allowed files that contain a short phrase; only units with all of its words are read."""
@@ -264,7 +228,7 @@ class SharedSnapshot(Snapshot):
         self._fetch(units.tolist())
         found = []
         for unit in units.tolist():
-            starts = pattern.starts(self._read[unit].encode("utf-8", "surrogatepass"))
+            starts = pattern.starts(self._read[unit])
             if len(starts):
                 found.append((unit, len(starts), self.unit(unit)[1] + int(starts[0])))
         columns = np.array(found, np.int64).reshape(-1, 3)

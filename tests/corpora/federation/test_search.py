@@ -95,7 +95,7 @@ def test_paths_and_languages_narrow_every_source(engine: Engine) -> None:
     assert not engine.search("kiln heat glaze", sources=["all"], paths=["nothing/*"]).hits
 
 
-def test_exact_text_is_looked_for_in_files(engine: Engine) -> None:
+def test_exact_text_is_searched_in_files(engine: Engine) -> None:
     answer = engine.search("raise_heat", sources=["all"], mode="literal")
     assert {hit.path for hit in answer.hits} == {"src/kiln.py", "docs/firing.md"}
     assert any("files alone" in note.reason for note in answer.degraded)

@@ -28,7 +28,7 @@ def subjects(engine: Engine, path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
-def test_a_file_keeps_its_past_before_and_after_the_commit(repo: Repo, folder: bool) -> None:
+def test_a_case_rename_preserves_the_history_of_a_file(repo: Repo, folder: bool) -> None:
     now = repo.top / ("Shop/Cart.py" if folder else "shop/cart.py")
     name = now.relative_to(repo.top).as_posix()
     with Engine.open(repo.top) as engine:

@@ -65,7 +65,7 @@ def dump_fresh_index(repo: Repo, tmp_path: Path, **options: Any) -> dict[str, An
     return dump_snapshot(build_index(repo.top, folder, batch=1000, **options))
 
 
-def test_what_comes_out_is_what_git_told(repo: Repo, tmp_path: Path) -> None:
+def test_indexed_commits_equal_those_of_git(repo: Repo, tmp_path: Path) -> None:
     history = build_index(repo.top, tmp_path / "i", batch=3)
     commits = repo.read()
     assert [history.commit(i) for i in history.newest_first.tolist()] == commits
@@ -138,7 +138,7 @@ def test_the_newest_come_first_and_the_rest_follows(repo: Repo, tmp_path: Path) 
     assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)
 
 
-def test_one_look_at_files_tells_that_nothing_changed(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_history_is_recognised_without_git(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = open_history(repo.top, tmp_path / "i")
     before = made.view(silent, seconds=None)
     monkeypatch.setattr("subprocess.Popen", None)
@@ -149,7 +149,7 @@ def test_one_look_at_files_tells_that_nothing_changed(repo: Repo, tmp_path: Path
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_head_is_found_wherever_git_keeps_it(repo: Repo, tmp_path: Path, packed: bool) -> None:
+def test_a_moved_head_is_noticed_with_loose_and_with_packed_refs(repo: Repo, tmp_path: Path, packed: bool) -> None:
     made = open_history(repo.top, tmp_path / "i")
     made.view(silent, seconds=None)
     if packed:
@@ -397,7 +397,7 @@ def test_two_that_fill_at_once(repo: Repo, tmp_path: Path) -> None:
     assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
 
 
-def test_who_asks_while_another_fills_gets_what_is_there(repo: Repo, tmp_path: Path) -> None:
+def test_a_query_during_indexing_gets_what_is_indexed_so_far(repo: Repo, tmp_path: Path) -> None:
     made = open_history(repo.top, tmp_path / "i", batch=2)
     made.view(silent, seconds=0)
     other = open_history(repo.top, tmp_path / "i", batch=2)

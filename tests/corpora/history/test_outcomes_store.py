@@ -79,7 +79,7 @@ def sha_of_subject(repo: Repo, subject: str) -> str:
 # What is told.
 
 
-def test_reverted_hotfixed_and_stood(repo: Repo, tmp_path: Path) -> None:
+def test_outcomes_reverted_hotfixed_and_success(repo: Repo, tmp_path: Path) -> None:
     verdicts = build_view(repo.top, tmp_path / "i").verdicts
     back = verdicts.outcome_of(sha_of_subject(repo, "Add a cache"))
     assert (back.verdict, [entry.kind for entry in back.evidence]) == ("reverted", ["reverted"])
@@ -383,7 +383,7 @@ def test_no_commit(tmp_path: Path) -> None:
     assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 0}
 
 
-def test_a_question_looks_and_sends_no_request(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_outcomes_are_read_without_git(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_view(repo.top, tmp_path / "i")
     monkeypatch.setattr("subprocess.Popen", None)
     assert build_view(repo.top, tmp_path / "i").verdicts.counts()["reverted"] == 1

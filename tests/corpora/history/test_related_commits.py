@@ -96,7 +96,7 @@ def test_damage_that_shows_only_when_it_is_read(repo: Repo) -> None:
     assert [note.reason for note in answer.degraded if "fails its checksum" in note.reason]
 
 
-def test_status_tells_the_mix(repo: Repo) -> None:
+def test_status_counts_outcomes(repo: Repo) -> None:
     with Engine.open(repo.top) as engine:
         engine.index(history=True, progress=silent)
         entry = engine.status()["history"]

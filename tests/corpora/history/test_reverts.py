@@ -102,7 +102,7 @@ def test_two_subjects_in_one() -> None:
     assert reverted(commit(1, "Add a cache"), commit(2, "Use it"), commit(3, 'Revert "Add a cache" and "Use it"')) == {A, B}
 
 
-def test_the_nearest_earlier_one_of_several_is_meant_and_never_a_later_one() -> None:
+def test_a_revert_refers_to_the_nearest_earlier_commit() -> None:
     history = [commit(1, "Tidy"), commit(2, "Tidy"), commit(3, 'Revert "Tidy"'), commit(4, "Tidy")]
     assert reverted(*history) == {B}
     assert find(*history)[B][0].confidence < find(commit(2, "Tidy"), commit(3, 'Revert "Tidy"'))[B][0].confidence

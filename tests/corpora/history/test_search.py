@@ -43,7 +43,7 @@ def search(engine: Engine, story: tuple[Repo, dict[str, str]], text: str, **opti
     return [by_sha[(hit.commit or {})["sha"]] for hit in engine.history(text, **options).hits]  # type: ignore[arg-type]
 
 
-def test_a_hit_tells_who_when_why_and_what(engine: Engine, story: tuple[Repo, dict[str, str]]) -> None:
+def test_a_hit_has_author_date_message_and_changes(engine: Engine, story: tuple[Repo, dict[str, str]]) -> None:
     answer = engine.history("cache looked-up keys")
     assert (answer.sources, answer.ranking, answer.mode) == (("history",), "default", "hybrid")
     hit = answer.hits[0]
@@ -79,7 +79,7 @@ def test_every_ranking_finds_the_commit(engine: Engine, story: tuple[Repo, dict[
     assert "retry" in search(engine, story, "retry fetches that time out", **options)[:2]
 
 
-def test_linear_fusion_tells_its_scores(engine: Engine) -> None:
+def test_linear_fusion_explains_its_scores(engine: Engine) -> None:
     hit = engine.history("cache keys", fusion="linear", alpha=0.6, mmr=0.5).hits[0]
     assert {"hybrid", "cosine", "bm25", "mmr"} == set(hit.why.scores)
     assert hit.to_dict()["why"]["scores"]["hybrid"] == pytest.approx(hit.score, abs=1e-5)
@@ -176,7 +176,7 @@ def test_a_new_commit_is_seen_at_once(tmp_path: Path) -> None:
     assert [(hit.commit or {})["sha"] for hit in engine.history("giraffe").hits] == [sha]
 
 
-def test_several_repositories_are_asked_together(tmp_path: Path) -> None:
+def test_several_repositories_are_searched_together(tmp_path: Path) -> None:
     repos = [Repo(tmp_path / name) for name in ("one", "two")]
     for repo in repos:
         repo.commit(f"Paint it {repo.top.name}", {"paint.py": "colour = 1\n"})
@@ -189,7 +189,7 @@ def test_a_folder_of_a_repository_means_its_commits(engine: Engine, story: tuple
     assert search(inside, story, "lookups") == ["web"]
 
 
-def test_paths_narrow_down_to_what_a_look_at_every_commit_finds(tmp_path: Path) -> None:
+def test_a_path_filter_finds_what_a_scan_of_every_commit_finds(tmp_path: Path) -> None:
     names = [
         "src/Größe/a1b2c3.py", "src/x" + "y" * 140 + ".py", "docs/getHTTPResponse.md", "1234567890123.txt", "a b/c-d_e.ts",
         "src/grosse.py",

@@ -19,7 +19,7 @@ def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "tree", "--object-format=sha256")
 
 
-def test_commits_to_look_through_are_read(repo: Repo) -> None:
+def test_ignored_revisions_are_skipped_in_blame(repo: Repo) -> None:
     first = repo.commit("Add a cart", {"cart.py": CART})
     spaced = repo.commit("Space out", {"cart.py": SPACED})
     assert len(spaced) == 64

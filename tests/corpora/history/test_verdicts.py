@@ -52,7 +52,7 @@ def test_a_partial_revert_means_that_a_part_was_wrong() -> None:
     assert (outcome.verdict, outcome.confidence) == ("hotfixed", 0.6)
 
 
-def test_loose_evidence_is_told_and_decides_nothing_unless_asked() -> None:
+def test_weak_evidence_is_reported_and_decides_only_on_request() -> None:
     history = [commit(1, changes=[ADDED]), commit(2, "Fix it", changes=[change("src/cart.py", ["x = compute(1)"])])]
     outcome = verdicts_of(*history).outcome_of(sha_of(1))
     assert (outcome.verdict, [entry.kind for entry in outcome.evidence]) == ("success", ["followed"])
@@ -67,7 +67,7 @@ def test_the_loose_rule_knows_reverts_by_their_subject_only() -> None:
     assert verdicts_of(*by_subject, strictness="loose").outcome_of(sha_of(1)).verdict == "reverted"
 
 
-def test_what_is_young_has_not_stood_the_test() -> None:
+def test_recent_commits_have_a_lower_confidence() -> None:
     verdicts = verdicts_of(*(commit(i) for i in range(1, 40)))
     sure = [verdicts.outcome_of(sha_of(i)).confidence for i in (39, 30, 19, 1)]
     assert sure == sorted(sure) and sure[0] == 0.5 and sure[-1] == 0.9

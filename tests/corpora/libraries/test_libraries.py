@@ -56,7 +56,7 @@ def upgrade(site: Path, version: str) -> None:
     python(site, "treelib", version, {"treelib/__init__.py": "", "treelib/forest.py": PARSER})
 
 
-def test_hits_tell_library_and_version(engine: Engine, site: Path) -> None:
+def test_hits_have_library_and_version(engine: Engine, site: Path) -> None:
     made = engine.index_library("treelib")
     assert (made["library"], made["ecosystem"], made["version"], made["files"]) == ("treelib", "python", "1.4.2", 2)
     answer = engine.search("build a syntax tree from tokens", sources=["libraries"])
@@ -68,7 +68,7 @@ def test_hits_tell_library_and_version(engine: Engine, site: Path) -> None:
     assert engine.locate(first.path) == site / "treelib" / "parser.py"
 
 
-def test_libraries_answer_only_where_they_are_asked(engine: Engine) -> None:
+def test_libraries_are_searched_only_on_request(engine: Engine) -> None:
     engine.index_library("treelib")
     for sources in (None, ["code"], ["all"]):
         answer = engine.search("build_tree", sources=sources)
@@ -80,7 +80,7 @@ def test_libraries_answer_only_where_they_are_asked(engine: Engine) -> None:
         engine.search("build_tree", sources=["all"], libraries=["treelib"])
 
 
-def test_one_of_several_can_be_asked(engine: Engine) -> None:
+def test_one_of_several_libraries_can_be_searched(engine: Engine) -> None:
     engine.index_library("treelib")
     engine.index_library("maillib")
     both = engine.search("deliver a tree of letters", sources=["libraries"])
@@ -153,7 +153,7 @@ def test_two_versions_lie_side_by_side(engine: Engine, project: Path, monkeypatc
     assert [note.reason for note in notes] == [said]
 
 
-def test_the_same_name_in_two_ecosystems_keeps_apart(engine: Engine, project: Path) -> None:
+def test_packages_of_one_name_in_two_ecosystems_are_distinguished(engine: Engine, project: Path) -> None:
     node(project / "node_modules", "treelib", "7.0.0", {"index.js": "export function buildTree() { return tokens }\n"})
     with pytest.raises(UsageError, match="python and of node"):
         engine.index_library("treelib")

@@ -29,7 +29,7 @@ class Slow:
             yield Definition("Same", HEADING, "", "", number, number + 1, number, number, False)
 
 
-def test_who_asks_while_anchors_are_made_gets_all_of_them() -> None:
+def test_a_query_while_anchors_are_built_gets_all_of_them() -> None:
     snapshot = Slow()
     whole = {0: "same", 1: "same-1", 2: "same-2"}
     assert open_vault(snapshot).anchors(0) == whole  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ def test_no_commit_yet(repo: Repo) -> None:
         "s" * 70_000,
     ],
 )
-def test_messages_that_look_like_something_else(repo: Repo, message: str) -> None:
+def test_messages_in_the_form_of_other_output_are_messages(repo: Repo, message: str) -> None:
     repo.commit(message, {"x": "1\n"})
     repo.commit("after", {"y": "1\n"})
     after, commit = repo.read()
@@ -125,7 +125,7 @@ def test_a_path_that_is_no_text(repo: Repo) -> None:
     assert repo.one().paths == ("café.txt", "z")
 
 
-def test_lines_that_look_like_a_diff(repo: Repo) -> None:
+def test_lines_in_the_form_of_a_diff_are_text(repo: Repo) -> None:
     hostile = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n\\ No newline at end of file\ndiff --git a/q b/q\n\x1eabc\n-minus\n+plus\n"
     repo.commit("one", {"a.txt": hostile, "b.txt": "last\n"})
     repo.commit("two", {"a.txt": hostile[::-1].strip("\n") + "\n", "b.txt": "other"})
@@ -316,7 +316,7 @@ def test_detached_and_in_a_further_work_tree_and_bare(repo: Repo, tmp_path: Path
     assert Repo.at(repo.top).read(whole[0].sha) == whole[:1]
 
 
-def test_a_partial_clone_tells_what_it_has_and_never_fetches(repo: Repo, tmp_path: Path) -> None:
+def test_a_partial_clone_is_read_without_fetching(repo: Repo, tmp_path: Path) -> None:
     repo.git("config", "uploadpack.allowFilter", "true")
     for i in range(6):
         repo.commit(f"commit {i}", {"old.py": f"value = {i}\n", **({"kept.py": "kept = 1\n"} if i == 3 else {})})

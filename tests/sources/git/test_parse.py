@@ -51,7 +51,7 @@ def test_pieces_do_not_matter(git_output: bytes, sizes: list[int]) -> None:
     assert list(Parser(RecordStream(chunks(git_output, sizes)), 20_000)) == whole
 
 
-def test_wherever_it_ends_no_commit_is_told_in_part(git_output: bytes) -> None:
+def test_truncated_output_gives_no_partial_commit(git_output: bytes) -> None:
     whole = list(Parser(RecordStream(chunks(git_output, [1 << 20])), 20_000))
     for end in range(len(git_output)):
         found: list[Parsed] = []

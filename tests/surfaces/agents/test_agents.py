@@ -117,7 +117,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_user_s_file_keeps_every_line_and_comes_back(project: Path, key: str) -> None:
+def test_every_line_of_a_users_file_is_preserved_and_restored(project: Path, key: str) -> None:
     client = _client(key)
     path = project / client.files[0]
     path.parent.mkdir(exist_ok=True)
@@ -316,7 +316,7 @@ def test_a_commit_does_not_fail_with_it(project: Path, tmp_path: Path) -> None:
     _commit(project, env)  # and without lurcher or nohup at all
 
 
-def test_a_hook_of_the_user_s_keeps_running(project: Path, tmp_path: Path) -> None:
+def test_a_hook_of_the_user_still_runs(project: Path, tmp_path: Path) -> None:
     path = project / ".git/hooks/post-commit"
     own = f"#!/bin/sh\ntouch {tmp_path}/theirs\nexit 0\n"
     path.write_text(own)

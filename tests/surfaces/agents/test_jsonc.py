@@ -53,7 +53,7 @@ def test_an_entry_that_is_there_is_replaced_in_place() -> None:
     assert "// old" in after
 
 
-def test_the_file_s_own_indentation_is_kept() -> None:
+def test_the_indentation_of_the_file_is_used() -> None:
     assert '\n\t\t"lurcher": {\n\t\t\t"command"' in with_member('{\n\t"mcpServers": {\n\t\t"x": 1\n\t}\n}', PATH, ENTRY)
 
 
@@ -76,7 +76,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4), st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans())
-def test_any_object_keeps_what_it_says(data: dict[str, Any], indent: Any, has: bool) -> None:
+def test_any_object_has_the_same_content_after_an_edit(data: dict[str, Any], indent: Any, has: bool) -> None:
     if has:
         data["mcpServers"] = {"other": {"command": "x"}}
     elif not isinstance(data.get("mcpServers", {}), dict):

@@ -55,7 +55,7 @@ def test_the_bytes_are_those_of_the_command_line(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_so_are_those_about_a_file(
+def test_answers_about_a_file_are_those_of_the_command_line(
     client: TestClient, shared: Path, ask: Run, address: str, arguments: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shared)
@@ -279,7 +279,7 @@ def test_the_document_describes_every_endpoint(client: TestClient) -> None:
     assert limit["schema"] == {"type": "integer", "minimum": 1, "maximum": 200}
 
 
-def test_another_application_stands_beside_it_behind_the_same_guard(shared: Path) -> None:
+def test_a_mounted_application_is_behind_the_same_checks(shared: Path) -> None:
     from contextlib import asynccontextmanager
 
     from starlette.responses import PlainTextResponse
@@ -302,7 +302,7 @@ def test_another_application_stands_beside_it_behind_the_same_guard(shared: Path
     assert lives == ["begun", "ended"]
 
 
-def test_history_is_asked_with_its_own_filters(tmp_path: Path) -> None:
+def test_history_is_searched_with_its_own_filters(tmp_path: Path) -> None:
     with client_for(with_past(tmp_path)) as client:
         found = client.get("/api/search?q=cookies&in=history&outcome=reverted").json()
     assert [hit["commit"]["subject"] for hit in found["hits"]] == ["Keep the order of cookies in the jar"]

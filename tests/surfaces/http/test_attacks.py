@@ -53,7 +53,7 @@ def test_a_name_that_leads_here_by_rebinding_is_refused(client: TestClient, host
 
 
 @pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"LocalHost:{PORT}", f"[::1]:{PORT}"])
-def test_its_own_names_are_not(client: TestClient, host: str) -> None:
+def test_the_names_of_the_server_are_accepted(client: TestClient, host: str) -> None:
     assert client.get("/api/search?q=router", headers={"host": host}).status_code == 200
 
 
@@ -65,7 +65,7 @@ def test_a_page_of_another_site_is_refused(client: TestClient, origin: str) -> N
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "origin")
 
 
-def test_so_is_one_that_sends_no_origin(client: TestClient) -> None:
+def test_a_page_that_sends_no_origin_is_refused(client: TestClient) -> None:
     """An image or a script of another site: the browser sends no Origin, but says where it comes from."""
     assert client.get("/api/search?q=router", headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert (
@@ -131,7 +131,7 @@ def walled(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield client
 
 
-def test_nor_are_those_outside_of_the_folder_that_is_served(shared: Path) -> None:
+def test_files_outside_of_the_served_folder_are_not_read(shared: Path) -> None:
     with client_for(shared / "src") as client:
         assert client.get("/api/file?path=src/client.py").status_code == 200
         assert client.get("/api/file?path=web/router.ts").status_code == 404
@@ -407,7 +407,7 @@ def test_a_wrong_token_is_no_token(locked: TestClient, value: str) -> None:
     assert locked.get(f"/api/search?q=router&token={TOKEN}").status_code == 401  # not in addresses of the API
 
 
-def test_the_right_one_opens(locked: TestClient) -> None:
+def test_the_right_token_is_accepted(locked: TestClient) -> None:
     assert locked.get("/api/search?q=router", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
 
 
@@ -459,12 +459,12 @@ def test_with_one_addresses_are_names_of_the_server_and_other_names_are_not(shar
 
 
 @pytest.mark.parametrize("token", ["short", "has a space in the middle of it", "ümlaut-ümlaut-ümlaut"])
-def test_a_token_must_be_worth_its_name(token: str) -> None:
+def test_a_weak_token_is_refused(token: str) -> None:
     with pytest.raises(UsageError):
         check_token(token)
 
 
-def test_a_repository_cannot_open_the_door(tmp_path: Path, ask: Run) -> None:
+def test_a_repository_cannot_change_settings_of_the_server(tmp_path: Path, ask: Run) -> None:
     for line in (
         'host = "0.0.0.0"',
         'token = "known-to-the-attacker"',
@@ -510,11 +510,11 @@ def test_every_response_is_fenced_in(client: TestClient, path: str) -> None:
     assert "server" not in headers
 
 
-def test_refusals_are_too(client: TestClient) -> None:
+def test_refusals_have_the_same_headers(client: TestClient) -> None:
     assert "content-security-policy" in client.get("/", headers={"host": "evil.example"}).headers
 
 
-def test_what_a_repository_says_is_only_ever_data(tmp_path: Path) -> None:
+def test_text_of_a_repository_is_only_data(tmp_path: Path) -> None:
     """The page's own tests show that it stays text there; here: nothing of it is served as anything but JSON."""
     name = '<img src=x onerror="alert(1)">.py'
     (tmp_path / name).write_text("# <script>alert('zebra')</script>\n")

@@ -85,7 +85,7 @@ def test_a_signal_that_comes_before_the_server_runs_ends_it_without_a_traceback(
         assert served.process.stderr is not None and served.process.stderr.read() == ""
 
 
-def test_so_it_does_where_the_index_is_made_by_the_server_itself(cold: Path) -> None:
+def test_a_signal_ends_it_where_the_server_itself_builds_the_index(cold: Path) -> None:
     """As for small trees: here one whose files never come to an end."""
     before = (
         "import threading, lurcher.engine as engine\n"

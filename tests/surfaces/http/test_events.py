@@ -97,7 +97,7 @@ def test_progress_is_reported_a_few_times_a_second() -> None:
     assert asyncio.run(asyncio.wait_for(life(), 10)) < 5
 
 
-def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_event_streams_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "MOST_LISTENERS", 1)
 
     async def life() -> None:
@@ -141,7 +141,7 @@ def test_streams_that_are_opened_all_at_once_are_counted(shared: Path) -> None:
         assert until(free, 30)  # whoever left has made room
 
 
-def test_work_that_changed_nothing_is_told_to_be_done(shared: Path) -> None:
+def test_indexing_that_changes_nothing_is_reported_as_finished(shared: Path) -> None:
     """Files that are read again because their time stamps are young are indexed to no effect: the page must not wait on."""
     from lurcher.engine import Engine
     from lurcher.surfaces.http.service import Service

@@ -83,7 +83,7 @@ def test_history_by_meaning_says_so_where_there_is_no_model(past: Path) -> None:
         assert answer.degraded[0].reason.endswith("these hits are by words")
 
 
-def test_that_is_no_fault_of_the_server(asked: TestClient) -> None:
+def test_history_by_meaning_without_a_word_finds_nothing(asked: TestClient) -> None:
     answer = asked.get("/api/search", params={"q": ".....", "in": "history", "mode": "dense"})
     assert (answer.status_code, answer.json()["hits"]) == (200, [])
 

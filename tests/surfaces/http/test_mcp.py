@@ -13,7 +13,7 @@ from tests.surfaces.http.conftest import serving, with_past
 mcp = pytest.importorskip("mcp")
 
 
-def test_an_agent_asks_all_sources_over_http(tmp_path: Path) -> None:
+def test_an_agent_searches_all_sources_over_http(tmp_path: Path) -> None:
     async def ask(url: str) -> Any:
         async with mcp.Client(f"{url}/mcp") as client:
             names = [tool.name for tool in (await client.list_tools()).tools]

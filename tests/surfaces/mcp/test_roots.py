@@ -46,7 +46,7 @@ def _roots(*folders: Path) -> Callable[[Any], Awaitable[ListRootsResult]]:
     return listed
 
 
-def test_a_path_outside_is_refused_whatever_it_looks_like(two: tuple[Path, Path]) -> None:
+def test_a_path_outside_is_refused_in_every_spelling(two: tuple[Path, Path]) -> None:
     one, other = two
     (one / "link.py").symlink_to(other / "two.py")
     (one / "out").symlink_to(other)
@@ -135,7 +135,7 @@ def test_a_folder_of_a_repository_shows_nothing_of_the_rest(two: tuple[Path, Pat
         assert uris == ["lurcher://status", "lurcher://outline/app/main.py"]
 
 
-def test_nobody_means_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_does_not_index_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert is_too_wide(tmp_path) and is_too_wide(Path("/"))
     assert not is_too_wide(tmp_path / "project")

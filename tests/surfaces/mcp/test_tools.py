@@ -47,7 +47,7 @@ def test_search_gives_the_hits_of_the_engine(talk: Talk, repository: Path) -> No
     assert data["degraded"] == []
 
 
-def test_text_tells_where_and_what_within_the_budget(talk: Talk) -> None:
+def test_text_has_places_and_code_within_the_budget(talk: Talk) -> None:
     text = talk.text("search", query="how are redirects followed")
     assert text.startswith("src/client.py:")
     assert "def follow_redirects" in text
@@ -86,14 +86,14 @@ def test_modes_and_sources(talk: Talk) -> None:
     assert talk.data("search", query="begin", source="history")["hits"][0]["commit"]["subject"] == "Begin"
 
 
-def test_find_pattern_tells_of_commits(talk: Talk) -> None:
+def test_find_pattern_shows_commits(talk: Talk) -> None:
     data = talk.data("find_pattern", query="begin", outcome=["success"], path="src")
     assert data["hits"][0]["commit"]["subject"] == "Begin"
     assert data["hits"][0]["commit"]["outcome"]["verdict"] == "success"
     assert "Begin" in talk.text("find_pattern", query="begin", since="10y")
 
 
-def test_explain_change_tells_who_wrote_lines(talk: Talk) -> None:
+def test_explain_change_names_the_authors_of_lines(talk: Talk) -> None:
     data = talk.data("explain_change", path="src/client.py", start_line=3, end_line=5)
     assert data["commits"][0]["subject"] == "Begin"
     assert data["commits"][0]["lines"] == [[3, 5]]

@@ -108,7 +108,7 @@ def test_progress_rises_and_bears_the_client_s_token(slow: Path, tmp_path: Path)
         assert all(entry["progress"] <= entry["total"] for entry in told)
 
 
-def test_cancelling_ends_the_indexing_and_keeps_the_connection(slow: Path, tmp_path: Path) -> None:
+def test_cancelling_ends_the_indexing_and_not_the_connection(slow: Path, tmp_path: Path) -> None:
     with Wire(slow, env={"LURCHER_INDEX_DIR": str(tmp_path)}) as wire:
         number = wire.begin("tools/call", {"name": "index", "arguments": {}, "_meta": {"progressToken": 1}})
         folder = _written(tmp_path)
@@ -160,7 +160,7 @@ def test_many_calls_at_once_are_all_answered(wire: Wire) -> None:
             assert message["result"]["isError"] is False
 
 
-def test_what_prints_does_not_reach_the_protocol(tmp_path: Path) -> None:
+def test_printed_text_does_not_reach_the_protocol(tmp_path: Path) -> None:
     """A library that prints, and a child process that does, print to stderr."""
     folder = write_repository(tmp_path / "repository")
     code = (

@@ -198,7 +198,7 @@ def test_the_panel_draws_lanes_fusion_and_every_push(show: Open, served: Served)
 # -- history ----------------------------------------------------------------------------------------------------------
 
 
-def test_history_stands_in_time_with_its_outcomes(show: Open) -> None:
+def test_history_is_drawn_over_time_with_outcomes(show: Open) -> None:
     page = show("/?q=cookies+jar+order&in=history")
     page.wait_for_selector(".timeline .commit")
     assert page.locator(".commit.reverted").count() == 1
@@ -425,7 +425,7 @@ def pressed(page: Any) -> list[str]:
     return [name for name in names if page.get_attribute(f"#switch-{name}", "aria-pressed") == "true"]
 
 
-def test_exact_text_has_switches_that_the_address_keeps(show: Open) -> None:
+def test_switches_of_exact_text_are_part_of_the_address(show: Open) -> None:
     page = show("/?q=COOKIE")
     page.wait_for_selector(".hit")
     assert pressed(page) == []
@@ -546,7 +546,7 @@ def test_axe_finds_nothing_in_either_theme(show: Open, axe: str, address: str, r
     assert violations(page, axe, "color-contrast", "link-in-text-block") == []
 
 
-def test_nor_on_a_phone_or_in_a_dialog(show: Open, axe: str) -> None:
+def test_axe_finds_nothing_on_a_phone_or_in_a_dialog(show: Open, axe: str) -> None:
     page = show("/?q=follow+redirects", bypass_csp=True, width=390, height=800)
     page.wait_for_selector(".facets summary")
     page.locator(".why-button").first.click()

@@ -49,7 +49,7 @@ def test_nothing_depends_on_it(shared: Path, run: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("typed", ["client.py", "../src/client.py", "src/client.py"])
-def test_paths_are_meant_from_here_or_as_a_hit_shows_them(shared: Path, run: Callable[..., Any], typed: str) -> None:
+def test_paths_are_relative_or_as_a_hit_shows_them(shared: Path, run: Callable[..., Any], typed: str) -> None:
     result = run("impact", typed, cwd=shared / "src")
     assert (result.status, result.out) == (0, "../tests/test_client.py:1  hop 1  Client  test\n")
 
@@ -168,7 +168,7 @@ def test_an_svg_is_drawn_by_graphviz_or_says_how_to_get_it(repository: Path, run
     assert {"src/client.py", "tests/test_client.py"} <= set(tree.itertext())
 
 
-def test_why_is_told_as_text_and_as_json(shared: Path, run: Callable[..., Any]) -> None:
+def test_why_prints_text_and_json(shared: Path, run: Callable[..., Any]) -> None:
     result = run("why", "tests/test_client.py", "how are redirects followed", "-k", "1", cwd=shared)
     assert result.status == 1
     assert "tests/test_client.py" in result.out.splitlines()[0] and "hit 1" in result.out

@@ -71,7 +71,7 @@ def test_young_stamps_are_reported(tmp_path: Path, files: dict[str, Row]) -> Non
     assert {files[name][3] for name in unlike(tmp_path, files, newest)} == {newest}
 
 
-def test_names_that_cannot_be_looked_up_are_left_to_the_reference(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_paths_that_cannot_be_checked_are_left_to_the_reference(tmp_path: Path, files: dict[str, Row]) -> None:
     strange = {name: next(iter(files.values())) for name in ("\udcff", "a\0b", "no/such")}
     assert unlike(tmp_path, {**files, **strange}) == list(strange)
 
@@ -127,7 +127,7 @@ def unlike_rows(root: Path, rows: dict[str, Row], folders: dict[str, object], yo
         os.close(opened)
 
 
-def test_packed_rows_are_looked_at_as_others_are(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_packed_rows_are_checked_like_others(tmp_path: Path, files: dict[str, Row]) -> None:
     files = dict(sorted(files.items()))
     folders: dict[str, object] = dict.fromkeys(f"folder {i}" for i in range(7))
     assert unlike_rows(tmp_path, files, folders) == []
@@ -141,7 +141,7 @@ def test_packed_rows_are_looked_at_as_others_are(tmp_path: Path, files: dict[str
     assert unlike_rows(tmp_path, files, folders, newest) == [names.index(name) for name in unlike(tmp_path, files, newest)]
 
 
-def test_a_path_outside_of_known_folders_is_not_looked_at(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_a_path_outside_of_known_folders_is_not_checked(tmp_path: Path, files: dict[str, Row]) -> None:
     files = dict(sorted(files.items()))
     assert unlike_rows(tmp_path, files, dict.fromkeys(f"folder {i}" for i in range(6))) is None
     assert unlike_rows(tmp_path, {"top": row(tmp_path)}, {}) is None
@@ -154,14 +154,14 @@ def begun(root: Path | int, rows: dict[str, Row], folders: dict[str, tuple[int, 
     names, marks = "\0".join(folders).encode(), b"".join(struct.pack("<QqqQ", *mark) for mark in folders.values())
     opened = root if isinstance(root, int) else os.open(root, os.O_RDONLY)
     try:
-        look: object = kernel.module().begin_look(paths, packed, 56, 16, opened, NEVER, names, marks)
+        look: object = kernel.module().begin_check(paths, packed, 56, 16, opened, NEVER, names, marks)
         return look
     finally:
         if opened != root:
             os.close(opened)  # it has one of its own
 
 
-def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_a_background_check_finds_the_same_as_a_direct_one(tmp_path: Path, files: dict[str, Row]) -> None:
     files = dict(sorted(files.items()))
     names, module = list(files), kernel.module()
     (tmp_path / names[4]).unlink()
@@ -169,12 +169,12 @@ def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[
     folders = {name: row(tmp_path / name)[1:5] for name in ("", *(f"folder {i}" for i in range(7)))}
     look, dropped = begun(tmp_path, files, folders), begun(tmp_path, files, folders)
     del dropped
-    assert module.end_look(look) == [4, 4999]
+    assert module.end_check(look) == [4, 4999]
     with pytest.raises(ValueError, match="has ended"):
-        module.end_look(look)
+        module.end_check(look)
 
 
-def test_a_look_ends_where_a_folder_is_not_as_it_was(tmp_path: Path, files: dict[str, Row]) -> None:
+def test_a_check_ends_at_the_first_changed_folder(tmp_path: Path, files: dict[str, Row]) -> None:
     module, name = kernel.module(), next(iter(files))
     folder, one = name.rpartition("/")[0], {name: files[name]}
     there = tmp_path / folder
@@ -182,30 +182,30 @@ def test_a_look_ends_where_a_folder_is_not_as_it_was(tmp_path: Path, files: dict
         was = {"": row(tmp_path)[1:5], folder: row(there)[1:5]}
         change()
         changed = not there.exists() or row(there)[1:5] != was[folder]
-        assert module.end_look(begun(tmp_path, one, was)) == (None if changed else [])
+        assert module.end_check(begun(tmp_path, one, was)) == (None if changed else [])
     there.symlink_to(tmp_path / "b")  # leads to the same file, which is not looked at
-    assert module.end_look(begun(tmp_path, one, {"": row(tmp_path)[1:5], folder: row(tmp_path / "b")[1:5]})) is None
+    assert module.end_check(begun(tmp_path, one, {"": row(tmp_path)[1:5], folder: row(tmp_path / "b")[1:5]})) is None
 
 
-def test_a_look_that_cannot_be_taken_finds_nothing(tmp_path: Path) -> None:
+def test_a_check_of_invalid_input_returns_none(tmp_path: Path) -> None:
     module, one, top = kernel.module(), {"top": row(tmp_path)}, row(tmp_path)[1:5]
-    assert module.end_look(begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top})) is None
-    assert module.end_look(begun(tmp_path, one, {})) is None
-    assert module.end_look(begun(tmp_path, one, {"": top, "a/b": top})) is None  # whose own folder is not known
-    assert module.end_look(begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top})) is None
-    assert module.end_look(begun(tmp_path, one, {"": top})) is not None
+    assert module.end_check(begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top})) is None
+    assert module.end_check(begun(tmp_path, one, {})) is None
+    assert module.end_check(begun(tmp_path, one, {"": top, "a/b": top})) is None  # whose own folder is not known
+    assert module.end_check(begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top})) is None
+    assert module.end_check(begun(tmp_path, one, {"": top})) is not None
     with pytest.raises(OSError, match="descriptor"):
         begun(-1, one, {"": top})
     packed = struct.pack("<16sQqqQiI", *row(tmp_path))
     for names, marks in ((b"", b"x" * 31), (b"a", b""), (b"a\0b", b"x" * 32)):
-        assert module.end_look(module.begin_look(b"top", packed, 56, 16, 0, 0, names, marks)) is None
+        assert module.end_check(module.begin_check(b"top", packed, 56, 16, 0, 0, names, marks)) is None
     for paths, rows in ((b"top", packed[:-1]), (b"top\0b", packed), (b"top", packed * 2), (b"top", b"")):
-        assert module.end_look(module.begin_look(paths, rows, 56, 16, 0, 0, b"", struct.pack("<QqqQ", *top))) is None
+        assert module.end_check(module.begin_check(paths, rows, 56, 16, 0, 0, b"", struct.pack("<QqqQ", *top))) is None
     for width, first in ((56, 25), (47, 16), (56, -1), (-56, 0), (0, 0)):
         with pytest.raises(ValueError, match="rows"):
-            module.begin_look(b"top", packed, width, first, 0, 0, b"", b"x" * 32)
+            module.begin_check(b"top", packed, width, first, 0, 0, b"", b"x" * 32)
     with pytest.raises(ValueError, match="Capsule"):
-        module.end_look(None)
+        module.end_check(None)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_stale_index_is_not_certain(tmp_path: Path) -> None:
         assert engine.exists("xyzzy_word").exists
 
 
-def test_a_text_outside_of_the_folders_asked_for_does_not_exist(tmp_path: Path, ask: Run) -> None:
+def test_exists_ignores_text_outside_of_the_given_folders(tmp_path: Path, ask: Run) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "main.py").write_text(f"only_in_{name} = 1\n")
@@ -204,7 +204,7 @@ def test_how_often_a_name_occurs_is_distinguished_from_its_parts(tmp_path: Path,
         assert "the name is in 2 places" in answers.render_search(engine.search("db_for_write", limit=1), 2000).text
 
 
-def test_one_was_reverted(repository: Path, git_in: Callable[..., str]) -> None:
+def test_a_single_reverted_commit_is_in_the_singular(repository: Path, git_in: Callable[..., str]) -> None:
     (repository / "src/cookies.py").write_text("def parse_cookie(header):\n    return {}\n")
     git_in(repository, "commit", "-qam", "Parse less")
     git_in(repository, "revert", "--no-edit", "HEAD")

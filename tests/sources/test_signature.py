@@ -153,7 +153,7 @@ def test_outside_of_git_too(tree: Path, change: str) -> None:
     assert looker.paths() != before
 
 
-def test_ignored_folders_are_not_even_looked_at(tree: Path, put) -> None:
+def test_ignored_folders_are_not_read(tree: Path, put) -> None:
     put(tree, {"out/many/deep/x.py": "", "node_modules/a/b/c.js": ""})
     for use_git in (True, False):
         standing = look(tree, use_git).signature
@@ -228,7 +228,7 @@ def test_settings_environment_and_user_count(tree: Path, monkeypatch: pytest.Mon
     assert not looker.holds()
 
 
-def test_where_it_cannot_be_told_nothing_is_promised(tree: Path, put, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_signature_where_it_could_miss_changes(tree: Path, put, monkeypatch: pytest.MonkeyPatch) -> None:
     def standing(**settings: object) -> TreeSignature | None:
         return list_files(Root(tree, True, ""), FilesSettings(**settings)).signature
 

@@ -102,4 +102,4 @@ def test_files_that_cannot_be_are_refused() -> None:
             NativeRowBuilder(counter)._native.add_file(*arguments)
     for counter_, fields in ((object(), (0, 1, 2, 3, 4)), (NativeCounter().counter, (0, 1, 2, 3, 99))):
         with pytest.raises((TypeError, ValueError)):
-            kernel.module().Shelf(1, counter_, fields, {}, set(), set(), "", "", str)
+            kernel.module().RowBuilder(1, counter_, fields, {}, set(), set(), "", "", str)
