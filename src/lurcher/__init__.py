@@ -25,7 +25,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> object:
-    """The public names, each when it is first asked for: a command that needs none of them loads none."""
+    """The public names, each loaded when it is first used: a command that needs none of them loads none."""
     if name not in _WHERE:
         raise AttributeError(f"module 'lurcher' has no attribute '{name}'")
     import importlib

@@ -22,7 +22,7 @@
     └── MissingExtra          a feature needs a package that is not installed
 
 Each has a stable `code`, a message of one line and a `hint` that says what to do; one that is about a service names it
-(`service`) and what it was asked (`tried`).
+(`service`) and the request (`tried`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Template(str):
         {index: yes *}                  a command, its options and its first argument
         {*}, {library=*}                the next one of `values`; one that is a template itself is rendered too
 
-    The string itself has the words of the command line, so that whoever knows nothing of templates can print it. `render` gives
+    The string itself has the words of the command line, so that it can be printed without rendering. `render` gives
     the text in the words of another surface. Text that others wrote belongs into `values`, where braces mean nothing.
     """
 
@@ -130,7 +130,7 @@ class LurcherError(Exception):
     service = ""
     """Which service it is about: embedding, sparse, reranker, judge or store."""
     tried = ""
-    """What it was asked, such as `POST http://127.0.0.1:8080/embed`."""
+    """The request, such as `POST http://127.0.0.1:8080/embed`."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -139,8 +139,8 @@ class LurcherError(Exception):
 
     def to_dict(self) -> dict[str, str]:
         about = {"service": self.service, "tried": self.tried}
-        told = {name: text for name, text in about.items() if text}
-        return {"code": self.code, "message": self.message, **told, "hint": self.hint}
+        details = {name: text for name, text in about.items() if text}
+        return {"code": self.code, "message": self.message, **details, "hint": self.hint}
 
 
 class UsageError(LurcherError):
@@ -214,7 +214,7 @@ class ServerError(LurcherError):
         """How many seconds later the server would like that to be."""
 
     def in_words(self, message: str, hint: str) -> ServerError:
-        """The same failure, told otherwise."""
+        """The same failure with another message."""
         other = ServerError(message, hint, self.status, passing=self.passing, after=self.after)
         other.service, other.tried = self.service, self.tried
         return other

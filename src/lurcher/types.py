@@ -103,7 +103,7 @@ Progress: TypeAlias = "Callable[[str, int, int], None]"
 """Called with (what is being done, how many are done, of how many)."""
 
 def silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody looks at."""
+    """Progress that is not shown."""
 
 
 # -- what a question is -----------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_a_symbol_leaves_what_uses_it() -> None:
     assert [(entry.path, entry.use) for entry in answer.dependents] == [("shop/cart.py", "mentioned")]
     answer = asked("shop/client.py", "connect")
     assert [(entry.path, entry.use) for entry in answer.dependents] == [("shop/cart.py", "imported")]
-    assert answer.standing.degraded == ()
+    assert answer.basis.degraded == ()
 
 
 def test_a_name_in_a_comment_or_in_another_spelling_is_no_use() -> None:
@@ -56,7 +56,7 @@ def test_a_name_in_a_comment_or_in_another_spelling_is_no_use() -> None:
 
 
 def test_a_symbol_that_the_file_lacks_is_reported() -> None:
-    (note,) = asked("shop/client.py", "conect").standing.degraded
+    (note,) = asked("shop/client.py", "conect").basis.degraded
     assert note.reason == "shop/client.py does not define conect"
     assert note.hint == "it defines connect"
 
@@ -77,7 +77,7 @@ def test_many_importers_are_cut_and_all_are_counted() -> None:
 def test_languages_without_imports_say_so() -> None:
     answer = asked("README.md")
     assert answer.dependents == () and answer.by_hop == ()
-    assert [note.reason for note in answer.standing.degraded] == ["imports in markdown files are not read"]
+    assert [note.reason for note in answer.basis.degraded] == ["imports in markdown files are not read"]
 
 
 def test_configuration_of_the_tree_is_read_from_the_index() -> None:

@@ -24,7 +24,7 @@ def test_a_file_is_read_from_the_index(tmp_path: Path) -> None:
         assert (found.text, found.lines) == ("café\nnext\n", 2)
         (tmp_path / "a.txt").write_text("new\n")
         assert engine.file("a.txt").text == "new\n"
-        assert engine.file("a.txt", refresh=False).standing.index.fresh
+        assert engine.file("a.txt", refresh=False).basis.index.fresh
 
 
 @pytest.mark.parametrize("path", ["b.txt", "..", "/etc/passwd", "../a.py"])

@@ -10,7 +10,7 @@ import pytest
 from lurcher.errors import UsageError
 from lurcher.sources import FilesSettings
 from lurcher.sources import packages as source
-from lurcher.sources.packages import Library, asked_for, find, list_library
+from lurcher.sources.packages import Library, find, list_library, parse_library_name
 from tests.corpora.libraries.installed import PARSER, node, python, write
 
 
@@ -32,7 +32,7 @@ def site(project: Path) -> Path:
 
 
 def found(name: str, project: Path) -> Library:
-    return find(asked_for(name), project)
+    return find(parse_library_name(name), project)
 
 
 def paths(library: Library) -> list[str]:

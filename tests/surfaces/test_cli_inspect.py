@@ -135,7 +135,7 @@ def test_a_damaged_index_is_rebuilt_and_reported(repository: Path) -> None:
     with Engine.open(repository) as engine:
         answer = engine.impact("src/client.py")
         assert [entry.path for entry in answer.dependents] == ["tests/test_client.py"]
-        assert "it was rebuilt" in answer.standing.degraded[0].reason
+        assert "it was rebuilt" in answer.basis.degraded[0].reason
 
 
 def _contents(data: bytearray) -> bytes:

@@ -1,6 +1,6 @@
 """What a repository's own settings may decide, and what only the user may decide.
 
-Whoever clones a repository has not read its `lurcher.toml`. Such a file may say how its code is chunked, ranked and shown. It
+Who clones a repository has not read its `lurcher.toml`. Such a file may say how its code is chunked, ranked and shown. It
 may not have text sent anywhere, start processes, run code of other packages or its own, write elsewhere, or take much more
 time and memory than the defaults do. `TABLE` has a rule for every setting; a project cannot set what is not in it.
 """

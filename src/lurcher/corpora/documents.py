@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _NOTE_FILTERS = ("tags", "since", "until")
 _COMMIT_FILTERS = {"author": Template("{author}"), "outcomes": Template("{outcome}")}
 _STAMP, _LOCK, _FILES, _INDEX = "stamp", "gathering", "files", "index"
-"""What is in the folder of a source. The stamp is written last, so that whoever is interrupted begins again."""
+"""What is in the folder of a source. The stamp is written last, so that an interrupted run begins again."""
 LONGEST_NAME = 200
 
 
@@ -66,7 +66,7 @@ Documents = Callable[[Request], Iterable[Document]]
 
 
 def source_named(name: str) -> tuple[Stamp, Documents]:
-    """The functions of a source: `stamp` tells whether its documents have changed, `documents` fetches them."""
+    """The functions of a source: `stamp` changes when its documents change, `documents` fetches them."""
     stamp, documents = find("sources", name, "stamp"), find("sources", name, "documents")
     if stamp is None or documents is None:
         raise UsageError(f"unknown source '{name}'", "a source is an entry point in the group lurcher.sources")
@@ -109,7 +109,7 @@ class DocumentsCorpus:
         return self._workspace.locate(path)
 
     def _prepare(self, request: SearchRequest) -> tuple[Corpus, SearchRequest]:
-        """Who answers, and what it is asked: documents that are notes have tags and dates, none has authors or outcomes."""
+        """Who answers, and with which filters: documents that are notes have tags and dates, none has authors or outcomes."""
         for option, parameter in _COMMIT_FILTERS.items():
             if getattr(request, option):
                 raise UsageError(Template("{*} is not for {*}", parameter, self._name), "only history has it")

@@ -23,7 +23,7 @@ from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import as_tuple
 from lurcher.sources import Listing, Root, mark_of
-from lurcher.sources.packages import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
+from lurcher.sources.packages import ECOSYSTEMS, PREFIX, Library, LibraryName, find, list_library, parse_library_name
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.manifest import FOLDER_TAG
@@ -49,7 +49,7 @@ class LibraryWorkspace(Workspace):
         super().__init__(projects, dict.fromkeys(range(len(projects))))
         names = [project.name for project in projects]
         self._labels = [
-            f"{name}/" if names.count(name) == 1 else f"{name.replace(':', f':{project.asked.ecosystem}:', 1)}/"
+            f"{name}/" if names.count(name) == 1 else f"{name.replace(':', f':{project.wanted.ecosystem}:', 1)}/"
             for name, project in zip(names, projects, strict=True)
         ]
 
@@ -79,9 +79,9 @@ class LibrariesCorpus:
 
     def index(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """Make or update the index of an installed library; its entry in `status`, with `degraded` if need be."""
-        asked, owner = asked_for(name), self._workspace.projects[0]
-        library = find(asked, owner.root.path)
-        project = LibraryProject(owner, replace(asked, ecosystem=library.ecosystem), library)
+        wanted, owner = parse_library_name(name), self._workspace.projects[0]
+        library = find(wanted, owner.root.path)
+        project = LibraryProject(owner, replace(wanted, ecosystem=library.ecosystem), library)
         owner.store.prepare()
         view = project.make(progress, rebuild=rebuild)
         entry = _entry(project)
@@ -89,13 +89,13 @@ class LibrariesCorpus:
 
     def clear(self, name: str) -> bool:
         """Remove the index of a library. True if there was one."""
-        asked, cleared = asked_for(name), False
+        wanted, cleared = parse_library_name(name), False
         for owner in self._workspace.projects:
-            for ecosystem in (asked.ecosystem,) if asked.ecosystem else ECOSYSTEMS:
-                meant = Asked(ecosystem, asked.name, asked.version)
-                if folder_of(owner, meant).is_dir():  # even where what is in there cannot be read
-                    nothing = Library(ecosystem, asked.name, "", owner.root.path, (), ())
-                    cleared = LibraryProject(owner, meant, nothing).clear() or cleared
+            for ecosystem in (wanted.ecosystem,) if wanted.ecosystem else ECOSYSTEMS:
+                candidate = LibraryName(ecosystem, wanted.name, wanted.version)
+                if folder_of(owner, candidate).is_dir():  # even where what is in there cannot be read
+                    nothing = Library(ecosystem, wanted.name, "", owner.root.path, (), ())
+                    cleared = LibraryProject(owner, candidate, nothing).clear() or cleared
         return cleared
 
     def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
@@ -164,21 +164,21 @@ class LibrariesCorpus:
 
 def _labelled(hit: Hit, projects: Sequence[LibraryProject], labels: Sequence[str]) -> Hit:
     project = next(item for item, label in zip(projects, labels, strict=True) if hit.path.startswith(label))
-    return hit.replace(source=SOURCE, library=project.asked.text, version=project.library.version)
+    return hit.replace(source=SOURCE, library=project.wanted.text, version=project.library.version)
 
 
 def _same(one: LibraryProject, other: LibraryProject) -> bool:
-    return (one.asked, one.library.root, one.library.version) == (other.asked, other.library.root, other.library.version)
+    return (one.wanted, one.library.root, one.library.version) == (other.wanted, other.library.root, other.library.version)
 
 
 def _named(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[LibraryProject]:
     """Those that are named, in the order of all; one that has no index is an error that says how to make it."""
     chosen: list[LibraryProject] = []
     for name in names:
-        asked = asked_for(name)
-        found = [project for project in kept if asked.means(project.asked)]
+        wanted = parse_library_name(name)
+        found = [project for project in kept if wanted.means(project.wanted)]
         if not found:
-            raise UsageError(f"the library {asked.text} is not indexed", Template("{run index: library=*}", name))
+            raise UsageError(f"the library {wanted.text} is not indexed", Template("{run index: library=*}", name))
         chosen += found
     return [project for project in kept if project in chosen]
 
@@ -187,7 +187,7 @@ def _entry(project: LibraryProject) -> dict[str, Any]:
     """Fields are added over time, never renamed."""
     library = project.library
     entry: dict[str, Any] = {
-        "library": project.asked.text, "ecosystem": library.ecosystem, "version": library.version, "root": str(library.root),
+        "library": project.wanted.text, "ecosystem": library.ecosystem, "version": library.version, "root": str(library.root),
         "index": str(project.store.folder),
     }  # fmt: skip
     changed = project.changed()
@@ -204,11 +204,11 @@ class LibraryProject(RootIndex):
     """Made from what is installed it can index; made from what an index says of itself it only answers."""
 
     def __init__(
-        self, owner: RootIndex, asked: Asked, library: Library, marks: tuple[tuple[int, ...], ...] | None = None
+        self, owner: RootIndex, wanted: LibraryName, library: Library, marks: tuple[tuple[int, ...], ...] | None = None
     ) -> None:
-        super().__init__(Root(library.root, False, ""), owner.settings, folder_of(owner, asked), owner.model)
+        super().__init__(Root(library.root, False, ""), owner.settings, folder_of(owner, wanted), owner.model)
         self.owner = owner
-        self.asked = asked
+        self.wanted = wanted
         self.library = library
         self._installed = marks is None
         """Whether we know the library from what is installed, and not from an index."""
@@ -217,7 +217,7 @@ class LibraryProject(RootIndex):
     @property
     def name(self) -> str:
         """As hits have it."""
-        return PREFIX + self.asked.text
+        return PREFIX + self.wanted.text
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -233,7 +233,7 @@ class LibraryProject(RootIndex):
             ),
             "place": place,
             "library": {
-                "ecosystem": library.ecosystem, "asked": [self.asked.name, self.asked.version], "version": library.version,
+                "ecosystem": library.ecosystem, "asked": [self.wanted.name, self.wanted.version], "version": library.version,
                 "root": os.fsdecode(library.root), "evidence": [os.fsdecode(path) for path in library.evidence],
                 "marks": [list(mark) for mark in self._marks],
             },
@@ -247,14 +247,14 @@ class LibraryProject(RootIndex):
         return listing
 
     def _found_again(self) -> Library:
-        found = find(self.asked, self.owner.root.path)
+        found = find(self.wanted, self.owner.root.path)
         if (found.root, found.version) != (self.library.root, self.library.version):
             raise IndexError_(f"the index of {self.name} is of another version than the one installed", self.repair_hint)
         return found
 
     @property
     def repair_hint(self) -> str:
-        return Template("{run index: library=*}", f"{self.asked.ecosystem}:{self.asked.text}")
+        return Template("{run index: library=*}", f"{self.wanted.ecosystem}:{self.wanted.text}")
 
     def make(self, progress: Progress, *, rebuild: bool) -> View:
         """Bring the index up to date with what is installed."""
@@ -278,7 +278,7 @@ class LibraryProject(RootIndex):
             return None
         mine = f"the index of {self.name} is of version {self.library.version or 'unknown'}"
         try:
-            found = find(self.asked, self.owner.root.path)
+            found = find(self.wanted, self.owner.root.path)
         except LurcherError:
             return f"{mine}, and it is no longer installed"
         if found.version != self.library.version:
@@ -292,9 +292,9 @@ def _marks(library: Library) -> tuple[tuple[int, ...], ...]:
     return tuple(mark_of(os.fspath(path), follow=True) for path in library.evidence)
 
 
-def folder_of(owner: RootIndex, asked: Asked) -> Path:
+def folder_of(owner: RootIndex, wanted: LibraryName) -> Path:
     """Where the index of a library is, in the index of the project that uses it."""
-    text = f"{asked.ecosystem}:{asked.text}"
+    text = f"{wanted.ecosystem}:{wanted.text}"
     digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
     return owner.store.folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9._-]', '_', text)[:60]}-{digest}"
 
@@ -324,7 +324,7 @@ def libraries_of(owner: RootIndex) -> tuple[list[LibraryProject], list[Degraded]
         except (CorruptIndex, OutdatedIndex, OSError, ValueError) as problem:
             reason = problem.message if isinstance(problem, LurcherError) else str(problem)
             notes.append(Degraded("libraries", f"a library is left out: {reason}", Template("{run index: library=NAME}")))
-    return sorted(found, key=lambda project: (project.asked.text, project.asked.ecosystem)), notes
+    return sorted(found, key=lambda project: (project.wanted.text, project.wanted.ecosystem)), notes
 
 
 def _read_library(owner: RootIndex, folder: Path) -> LibraryProject | None:
@@ -344,7 +344,7 @@ def _read_library(owner: RootIndex, folder: Path) -> LibraryProject | None:
         raise CorruptIndex(f"{folder.name} does not say which library it is of", "") from None
     evidence = tuple(Path(path) for path in entry["evidence"])
     library = Library(entry["ecosystem"], name, entry["version"], Path(entry["root"]), None, evidence)
-    project = LibraryProject(owner, Asked(entry["ecosystem"], name, version), library, marks)
+    project = LibraryProject(owner, LibraryName(entry["ecosystem"], name, version), library, marks)
     if project.store.folder != folder:
         raise CorruptIndex(f"{folder.name} holds the index of another library", "")
     return project

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MOST = 3
 """Links of one kind that a hit gets."""
 _LOOKED_AT = 40
-"""Commits, or notes, that are looked at for one hit."""
+"""Commits, or notes, that are read for one hit."""
 _NAMED_IN_TEXT = re.compile(r"`([^`\n]{2,120})`|(?<![\w/.@:-])((?:[\w.-]+/)*[\w-]+(?:\.\w+)*\.[A-Za-z]\w{0,9})(?![\w/])")
 _SHA = re.compile(r"(?<![\w/-])([0-9a-f]{7,64})(?![\w-])")
 _CALL = re.compile(r"\(.*\)$")
@@ -210,7 +210,7 @@ class Linker:
                     break
         return list(found.values())
 
-    # -- how links are told -----------------------------------------------------------------------------------------------
+    # -- how links are shown -----------------------------------------------------------------------------------------------
 
     def _past_of(self, path: str) -> HistoryRoot | None:
         """The history that a path belongs to: that of the root whose label it begins with."""

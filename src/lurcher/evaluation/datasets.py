@@ -85,7 +85,7 @@ class Dataset:
     places: tuple[Place, ...]
     warnings: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Why questions cannot be asked here, and how many."""
+    """Why questions cannot be run here, and how many."""
 
 
 def load_dataset(path: Path, *, repos: Path | None = None, root: Path | None = None) -> Dataset:

@@ -62,7 +62,7 @@ def evaluate(
     `repos` holds exported trees (code) or bare git directories (issues, history, spans), `root` is the folder that your own
     questions are about, `work` keeps the trees that are exported from git. `options` go to every search; `settings`
     are only recorded. `only` restricts the run to some repositories. If the engine takes no `budget` (not `packed`), the lines
-    read within one are those of its first hits. Questions that cannot be asked here are left out and counted; one that fails
+    read within one are those of its first hits. Questions that cannot be run here are left out and counted; one that fails
     scores 0, and when all fail, the error is raised.
     """
     chosen = _restrict(load_dataset(dataset, repos=repos, root=root), only)

@@ -45,7 +45,7 @@ class Run:
     """Seconds spent opening, and so indexing, all folders."""
     warnings: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
-    """Why questions of the dataset were not asked, and how many."""
+    """Why questions of the dataset were not run, and how many."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

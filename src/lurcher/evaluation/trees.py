@@ -138,7 +138,7 @@ def list_files(root: Path) -> list[str]:
 def verbatim_queries(root: Path, files: Sequence[str], queries: Iterable[str]) -> dict[str, str]:
     """The queries that occur word for word in a file, each with the first such file.
 
-    White space and the case of ASCII letters do not count. Queries of fewer than three words are names, which are meant
+    White space and the case of ASCII letters do not count. Queries of fewer than three words are names, which are supposed
     to be found.
     """
     wanted: list[tuple[str, list[bytes], re.Pattern[bytes]]] = []

@@ -166,7 +166,7 @@ class CurrentGeneration(Generic[AnyManifest, AnySnapshot]):
         return manifest.generation if manifest else 0
 
     def is_trusted(self) -> bool:
-        """Whether every file in use is as it was written here, or by whoever wrote the manifest."""
+        """Whether every file in use is as it was written here, or by the writer of the manifest."""
         return self._opened is None or all(segment.is_trusted for segment in self._opened[1].segments)
 
 
@@ -215,7 +215,7 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
         return self._generation.disk_identity()
 
     def is_trusted(self) -> bool:
-        """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
+        """Whether every file of the index in use is as it was written here, or by the writer of the manifest."""
         return self._generation.is_trusted()
 
     def repair(self, progress: Progress) -> bool:

@@ -238,7 +238,7 @@ class Limits(TypedDict):
 
 
 def query_limits(model: TextModel, limited: bool) -> Limits:
-    """Limits for embedding, stricter while somebody waits for an answer."""
+    """Limits for embedding, stricter while a query waits for an answer."""
     settings = model.settings
     return Limits(seconds=settings.query_seconds if limited else None, most=settings.refresh_units if limited else -1)
 

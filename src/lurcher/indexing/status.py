@@ -105,7 +105,7 @@ def by_lines_entry(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def lock_entry(folder: Path) -> dict[str, Any]:
-    """Whether somebody is writing the index, and who, as far as that can be told."""
+    """Whether a process is writing the index, and which, as far as that is known."""
     try:
         pid = find_holder(folder)
     except OSError as error:

@@ -1,6 +1,6 @@
 """The roots that an engine was opened for, as one: their labels, their paths, one snapshot of them all, and repair.
 
-A label is what stands before a path to tell the roots' files apart; with a single root it is empty.
+A label is what stands before a path to distinguish the roots' files; with a single root it is empty.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Workspace:
         return tuple(project.root.path for project in self.projects)
 
     def labels(self) -> list[str]:
-        """What stands before a path to tell roots apart: nothing for one root, else the folder's name, numbered if need be."""
+        """What stands before a path to distinguish roots: nothing for one root, else the folder's name, numbered if need be."""
         if len(self.projects) == 1:
             return [""]
         names = [project.root.name or "root" for project in self.projects]
@@ -108,7 +108,7 @@ class Workspace:
         return models[0].with_problem(ModelError("the folders have different models", "set dense.model alike for all of them"))
 
     def views(self, progress: Progress, *, refresh: bool = True, check: bool = True, needs_vectors: bool = True) -> list[View]:
-        """Each root's index, brought up to date unless told otherwise; see `Project.view`."""
+        """Each root's index, brought up to date unless `refresh` is off; see `Project.view`."""
         return [project.view(progress, refresh=refresh, check=check, needs_vectors=needs_vectors) for project in self.projects]
 
     def with_repair(self, work: Callable[[tuple[Degraded, ...]], Result], progress: Progress) -> Result:
@@ -121,7 +121,7 @@ class Workspace:
         except CorruptIndex as damage:
             reason = damage.message
         except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
-            # Checksums can be right and numbers wrong in a file that somebody else has written. In one of ours it is a bug.
+            # Checksums can be right and numbers wrong in a file of foreign origin. In one of ours it is a bug.
             if all(index.is_trusted() for index in self._stored()):
                 raise
             reason = "the index holds what cannot be"
@@ -273,7 +273,7 @@ def open_roots(
 
 
 def _own_folder(index_dir: str | Path | None, root: Root, several: bool) -> Path | None:
-    """Where the index of a root is asked to be, if anywhere."""
+    """The configured place for the index of a root, if any."""
     if index_dir is None:
         return None
     from pathlib import Path

@@ -47,17 +47,17 @@ class BriefAnswer:
     dependents: int
     sections: tuple[Section, ...]
     text: str
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
-        nested = ("sections", "standing")
+        nested = ("sections", "basis")
         out: dict[str, Any] = {name: getattr(self, name) for name in self.__match_args__ if name not in nested}
-        return {**out, "sections": [section.to_dict() for section in self.sections], **self.standing.to_dict()}
+        return {**out, "sections": [section.to_dict() for section in self.sections], **self.basis.to_dict()}
 
 
 def write_brief(
     target: str, snapshot: Snapshot, file: int, definition: Definition | None, history: HistorySnapshot,
-    verdicts: Verdicts, budget: int, standing: Basis, path_in_head: Callable[[str], str | None] = lambda path: None,
+    verdicts: Verdicts, budget: int, basis: Basis, path_in_head: Callable[[str], str | None] = lambda path: None,
 ) -> BriefAnswer:  # fmt: skip
     """Write the page; `path_in_head` gives the committed path of a file whose renaming is not committed yet."""
     if budget < 1:
@@ -89,7 +89,7 @@ def write_brief(
     sections, text = packed(head, written, _SHARES, budget)
     return BriefAnswer(
         target, path, definition.qualified if definition else None, budget, count_tokens(text), len(changes), len(reverted),
-        len(hotfixed), len(inward), sections, text, standing,
+        len(hotfixed), len(inward), sections, text, basis,
     )  # fmt: skip
 
 

@@ -62,12 +62,12 @@ class ContextAnswer:
     sections: tuple[Section, ...]
     text: str
     """The whole text, ready for a prompt; `tokens` is its size."""
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         out = plain_fields(self)
-        del out["standing"]
-        return {**out, "sections": [section.to_dict() for section in self.sections], **self.standing.to_dict()}
+        del out["basis"]
+        return {**out, "sections": [section.to_dict() for section in self.sections], **self.basis.to_dict()}
 
 
 def context(

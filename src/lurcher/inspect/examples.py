@@ -43,14 +43,14 @@ class Example:
 @dataclass(frozen=True, slots=True)
 class Examples:
     examples: tuple[Example, ...]
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         found = [{"text": one.text, "source": one.source, "what": one.what} for one in self.examples]
-        return {"examples": found, **self.standing.to_dict()}
+        return {"examples": found, **self.basis.to_dict()}
 
 
-def examples(snapshot: Snapshot, tops: Sequence[str], standing: Basis) -> Examples:
+def examples(snapshot: Snapshot, tops: Sequence[str], basis: Basis) -> Examples:
     """One example of each kind that the repository has material for; `tops` are the work trees with a history."""
     names = list(_names(snapshot))
     found: list[Example] = []
@@ -71,7 +71,7 @@ def examples(snapshot: Snapshot, tops: Sequence[str], standing: Basis) -> Exampl
     note = next(_notes(snapshot), None)
     if note is not None:
         found.append(Example(note, "notes", "note"))
-    return Examples(tuple(found), standing)
+    return Examples(tuple(found), basis)
 
 
 def _largest(snapshot: Snapshot) -> list[int]:

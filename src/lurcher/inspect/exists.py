@@ -37,7 +37,7 @@ class ExistsAnswer:
     path: str | None
     """Where it was found, if files were searched."""
     line: int | None
-    standing: Basis
+    basis: Basis
 
     @property
     def verdict(self) -> str:
@@ -48,8 +48,8 @@ class ExistsAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         out = plain_fields(self)
-        del out["standing"]
-        return {**out, **self.standing.to_dict()}
+        del out["basis"]
+        return {**out, **self.basis.to_dict()}
 
 
 def exists(

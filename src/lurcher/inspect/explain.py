@@ -163,7 +163,7 @@ def explain(
         return ExplainAnswer(path, 0, 0, revision, (), 0)
     found = blame(root, path, first, last, settings, revision="HEAD" if bare else None)
     if found is None:
-        raise PathError(f"git could not tell who wrote {path}", _blame_hint(root))
+        raise PathError(f"git could not find who wrote {path}", _blame_hint(root))
     writers, notes = _writers(root, path, found, settings, limit, secrets)
     if outcome is not None or related is not None:
         writers = [_add_history(entry, outcome, related) for entry in writers]

@@ -66,7 +66,7 @@ class ImpactAnswer:
     hops: int
     dependents: tuple[Dependent, ...]
     by_hop: tuple[Hop, ...]
-    standing: Basis
+    basis: Basis
 
     @property
     def total(self) -> int:
@@ -86,7 +86,7 @@ class ImpactAnswer:
             "total": self.total,
             "tests": self.tests,
             "by_hop": [hop.to_dict() for hop in self.by_hop],
-            **self.standing.to_dict(),
+            **self.basis.to_dict(),
         }
 
 
@@ -208,16 +208,16 @@ class GraphAnswer:
     edges: tuple[Arrow, ...]
     total: int
     """All files within the hops, including those left out of the graph."""
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "path": self.path, "hops": self.hops, "nodes": [node.to_dict() for node in self.nodes],
-            "edges": [edge.to_dict() for edge in self.edges], "total": self.total, **self.standing.to_dict(),
+            "edges": [edge.to_dict() for edge in self.edges], "total": self.total, **self.basis.to_dict(),
         }  # fmt: skip
 
 
-def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing: Basis) -> GraphAnswer:
+def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, basis: Basis) -> GraphAnswer:
     """The graph around a file: at most `most` files, the nearest and most certain first, from both directions in turn."""
     prefix, bare = snapshot.prefix(file), snapshot.bare_path(file)
     graph = import_graph_around(snapshot, file)
@@ -237,7 +237,7 @@ def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing:
         for (source, target), link in sorted(arrows.items(), key=lambda item: item[0])
     ]
     total = len({bare, *(link.path for link in ahead), *(link.path for link in behind)})
-    return GraphAnswer(prefix + bare, hops, tuple(nodes), tuple(edges), total, standing)
+    return GraphAnswer(prefix + bare, hops, tuple(nodes), tuple(edges), total, basis)
 
 
 def _in_turns(ahead: tuple[Link, ...], behind: tuple[Link, ...]) -> list[tuple[Link, int]]:

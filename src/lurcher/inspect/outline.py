@@ -55,7 +55,7 @@ class OutlineAnswer:
     path: str
     kinds: tuple[str, ...]
     files: tuple[OutlineFile, ...]
-    standing: Basis
+    basis: Basis
 
     @property
     def total(self) -> int:
@@ -67,7 +67,7 @@ class OutlineAnswer:
             "kinds": list(self.kinds),
             "files": [file.to_dict() for file in self.files],
             "total": self.total,
-            **self.standing.to_dict(),
+            **self.basis.to_dict(),
         }
 
 
@@ -141,14 +141,14 @@ class FileAnswer:
     language: str
     lines: int
     text: str
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "path": self.path, "language": self.language, "lines": self.lines, "text": self.text, **self.standing.to_dict(),
+            "path": self.path, "language": self.language, "lines": self.lines, "text": self.text, **self.basis.to_dict(),
         }  # fmt: skip
 
 
-def whole(snapshot: Snapshot, file: int, standing: Basis) -> FileAnswer:
+def whole(snapshot: Snapshot, file: int, basis: Basis) -> FileAnswer:
     text = snapshot.file_text(file).decode("utf-8", "replace")
-    return FileAnswer(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), text, standing)
+    return FileAnswer(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), text, basis)

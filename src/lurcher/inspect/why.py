@@ -22,7 +22,7 @@ from lurcher.types import LaneWhy, Query, Why
 _MOST_WORDS = 30
 _SKIPPED = {
     "binary": "it is binary", "minified": "it is minified or generated", "oversized": "it is larger than index.max_file_bytes",
-    "unreadable": "it cannot be read", "other": "it is no text", decode.REASON: decode.TOLD,
+    "unreadable": "it cannot be read", "other": "it is no text", decode.REASON: decode.SECRET_MESSAGE,
 }  # fmt: skip
 
 
@@ -96,7 +96,7 @@ class WhyAnswer:
     effects: tuple[Effect, ...]
     """What each stage did, in order."""
     words: tuple[Word, ...]
-    standing: Basis
+    basis: Basis
 
     @property
     def shown(self) -> bool:
@@ -109,7 +109,7 @@ class WhyAnswer:
             "here": None if self.here is None else self.here.to_dict(),
             "there": None if self.there is None else self.there.to_dict(), "lanes": self.lanes,
             "stages": [effect.to_dict() for effect in self.effects], "words": [word.to_dict() for word in self.words],
-            "lacks": [word.word for word in self.words if not word.here], **self.standing.to_dict(),
+            "lacks": [word.word for word in self.words if not word.here], **self.basis.to_dict(),
         }  # fmt: skip
 
 
@@ -142,7 +142,7 @@ def _is_file(place: Path) -> bool:
 def _unlisted(root: Path, path: str, in_git: bool) -> str:
     """The rule that keeps a file from being listed, if git knows it."""
     if decode.secret_path(path):
-        return decode.TOLD
+        return decode.SECRET_MESSAGE
     if in_git:
         status, said = git.finish(git.start(root, "check-ignore", "-v", "--no-index", "--", path))
         if status == 0 and said:
@@ -151,25 +151,25 @@ def _unlisted(root: Path, path: str, in_git: bool) -> str:
     return "it is not listed: .lurcherignore or a setting leaves it out, or its kind (pictures, archives), or it is a link"
 
 
-def unknown(query: Query, path: str, line: int | None, reason: str, context: Context, standing: Basis) -> WhyAnswer:
+def unknown(query: Query, path: str, line: int | None, reason: str, context: Context, basis: Basis) -> WhyAnswer:
     """The answer for a file that is not in the index."""
     plan = context.plan
     return WhyAnswer(
         query.text, path, line, plan.mode, plan.intent, query.ranking, query.limit, 0, f"it is not in the index: {reason}",
-        None, None, {}, (), (), standing,
+        None, None, {}, (), (), basis,
     )  # fmt: skip
 
 
 def why(
     context: Context, ranking: Ranking, name: str, query: Query, candidates: Sequence[str], line: int | None,
-    standing: Basis,
+    basis: Basis,
 ) -> WhyAnswer:  # fmt: skip
     snapshot = context.snapshot
     file = file_at(snapshot, candidates)
     places = {unit: position for position, unit in enumerate(ranking.units)}
     unit = _best(context, file, places) if line is None else unit_at(snapshot, file, line)
     if unit is None:
-        return unknown(query, snapshot.path(file), line, "it is empty", context, standing)
+        return unknown(query, snapshot.path(file), line, "it is empty", context, basis)
     lanes = _lanes(context, unit)
     here = _place(context, ranking, unit, places.get(unit))
     last = min(query.limit, len(places)) - 1
@@ -182,7 +182,7 @@ def why(
     verdict = _verdict(context, query, here, there, effects, words, len(places), _file_rank(context, file, places))
     return WhyAnswer(
         query.text, snapshot.path(file), line, context.plan.mode, context.plan.intent, name, query.limit, len(places), verdict,
-        here, there, lanes, effects, words, standing,
+        here, there, lanes, effects, words, basis,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ A language file (`python`, `ecmascript`, `c` …) ends in `LANGUAGES`: file name
 `base` says what such a file fills in, `detect` finds the language of a file, `grammar` loads and runs its grammar,
 `definitions` and `imports` read syntax trees, `resolution` and `graph` find out which file an import leads to.
 
-This module tells which grammars an index was made with, and whether there are newer ones now: files of their languages are
+This module knows which grammars an index was made with, and whether there are newer ones now: files of their languages are
 read again then.
 
 The manifest keeps of each language the package of its grammar, its version, and size and time of the package's first file. Each

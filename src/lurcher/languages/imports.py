@@ -62,8 +62,8 @@ def imports_of(root: Node, text: bytes, language: str, find: Find | None = None)
     windows = _windows(text, rules)
     if not windows:
         return ()
-    asked = None if len(windows) > _WINDOWS else windows
-    nodes = find_imports(root, language, asked) if find is None else find(root, asked)
+    limits = None if len(windows) > _WINDOWS else windows
+    nodes = find_imports(root, language, limits) if find is None else find(root, limits)
     return imports_among(nodes, root, text, language)
 
 

@@ -73,10 +73,10 @@ class JvmResolver:
 
     def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
         scopes = self._scopes.get(path, ())
-        asked = (found.spec, found.names, scopes)
-        if asked in self._anywhere:
-            return self._anywhere[asked]
-        key = (folder_of(path), asked)
+        wanted = (found.spec, found.names, scopes)
+        if wanted in self._anywhere:
+            return self._anywhere[wanted]
+        key = (folder_of(path), wanted)
         answer = self._answers.get(key)
         if answer is None:
             self._near = False
@@ -88,7 +88,7 @@ class JvmResolver:
             if self._near:
                 self._answers[key] = answer
             else:
-                self._anywhere[asked] = answer
+                self._anywhere[wanted] = answer
         return answer
 
     def _absolute(self, path: str, spec: str, found: Import) -> tuple[Target, ...]:

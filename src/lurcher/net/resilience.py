@@ -13,7 +13,7 @@ HTTP status it sent (`status`).
                                           ▲                            │
                                           └────────── it fails ────────┘
 
-A process has one breaker per service and address, whoever calls. It also limits how many calls are under way at a time. A
+A process has one breaker per service and address, for all callers. It also limits how many calls are under way at a time. A
 refusal of one request (4xx) counts as a success: the service is there.
 """
 
@@ -72,7 +72,7 @@ def retry(
             return attempt()
         except ServerError as error:
             pause = backoff.pause(failures, error.after)
-            # Asked first: a caller may start its clock at the first failure.
+            # Called first: a caller may start its clock at the first failure.
             allowed = can_wait(pause)
             if not error.passing or failures >= backoff.attempts or not allowed:
                 raise
@@ -129,7 +129,7 @@ DOCTOR = "run: lurcher doctor"
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When a service is left alone, and how much it is asked at a time; hand-set."""
+    """When a service is left alone, and how many requests it gets at a time; hand-set."""
 
     failures: int = 3
     """Failures in a row after which it is left alone; 0: it never is."""

@@ -64,7 +64,7 @@ class Judged:
 
 
 def reranker_named(name: str) -> tuple[Callable[[Request], Judged], Callable[[Settings], int]]:
-    """A reranker's `rerank` function, and its `top`: how many candidates it looks at."""
+    """A reranker's `rerank` function, and its `top`: how many candidates it reads."""
     rerank, top = find("rerank", name, "rerank"), find("rerank", name, "top")
     if rerank is None or top is None:
         hint = "a reranker is a file of lurcher.rerank, or an entry point in that group"

@@ -73,7 +73,7 @@ class ForkedChild:
         """The exit code; negative for a signal."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._status is None:
-            with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
+            with contextlib.suppress(ChildProcessError):  # other code has waited for it
                 pid, status = os.waitpid(self._pid, 0 if deadline is None else os.WNOHANG)
                 if pid == 0:
                     if deadline is not None and time.monotonic() >= deadline:
@@ -124,7 +124,7 @@ class ForkedCall(Generic[Value]):
             raise
         finally:
             self._stream.close()
-            with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
+            with contextlib.suppress(ChildProcessError):  # other code has waited for it
                 status = os.waitpid(self._pid, 0)[1]
         found: Value | None = None if status else pickle.loads(data)
         return found

@@ -38,7 +38,7 @@ class Root:
         """Resolved and absolute."""
         self.git = git
         self.prefix = prefix
-        """What was asked for, relative to the root, with forward slashes; empty for all of it."""
+        """The requested part, relative to the root, with forward slashes; empty for all of it."""
 
     @property
     def path(self) -> Path:
@@ -71,8 +71,8 @@ def find_root(path: Path | str) -> Root:
     missing, the work tree's top stays the root and its files are walked; when git refuses the repository (another
     owner), so do we, and PATH is its own root.
     """
-    asked, is_folder = _existing(path)
-    folder = asked if is_folder else os.path.split(asked)[0]
+    target, is_folder = _existing(path)
+    folder = target if is_folder else os.path.split(target)[0]
     around = [folder]
     while around[-1] != (above := os.path.split(around[-1])[0]):
         around.append(above)
@@ -82,11 +82,11 @@ def find_root(path: Path | str) -> Root:
                 f"{path} is inside a git directory, not in a work tree", "name a checked-out folder of the repository"
             )
         if _has_git(ancestor):
-            return _in_work_tree(ancestor, asked, folder)
+            return _in_work_tree(ancestor, target, folder)
     for ancestor in around:
         if _own_index(os.path.join(ancestor, INDEX_FOLDER)):
-            return Root(ancestor, False, _relative(asked, ancestor))
-    return Root(folder, False, _relative(asked, folder))
+            return Root(ancestor, False, _relative(target, ancestor))
+    return Root(folder, False, _relative(target, folder))
 
 
 _SYSTEM = frozenset(
@@ -101,7 +101,7 @@ _DISKS = ("/mnt/", "/media/", "/run/media/", "/Volumes/")
 def breadth(root: Root) -> str:
     """What a folder is that hardly anybody means to index as a whole; empty for any other.
 
-    A work tree is what it is, but for one around all that somebody owns. A mounted folder that is no disk of its own, as
+    A work tree is what it is, but for one around all that a user owns. A mounted folder that is no disk of its own, as
     containers have them, is a folder like any other.
     """
     place = root.place
@@ -116,8 +116,8 @@ def breadth(root: Root) -> str:
     return "a whole disk" if place.startswith(_DISKS) and os.path.ismount(place) else ""
 
 
-def _in_work_tree(top: str, asked: str, folder: str) -> Root:
-    prefix = _relative(asked, top)
+def _in_work_tree(top: str, target: str, folder: str) -> Root:
+    prefix = _relative(target, top)
     if not prefix:
         return Root(top, True, "")
     from lurcher.sources import git
@@ -126,9 +126,9 @@ def _in_work_tree(top: str, asked: str, folder: str) -> Root:
     process = git.start(top, "check-ignore", "-q", "--", f"./{prefix}")
     status, _ = git.finish(process)
     if status == 0:
-        return Root(folder, False, _relative(asked, folder))
+        return Root(folder, False, _relative(target, folder))
     if status != 1 and process is not None:
-        return Root(folder, False, _relative(asked, folder))
+        return Root(folder, False, _relative(target, folder))
     return Root(top, status == 1, prefix)
 
 
@@ -340,8 +340,8 @@ _ROUND = 1 << 63
 
 
 def mark(status: os.stat_result) -> Mark:
-    """What an entry looks like. A time that 64 bits do not hold goes around, which is no worse for telling it from others:
-    anybody can give a file one after the year 2262, and most file systems keep it."""
+    """The size, times and inode of an entry. A time that 64 bits do not hold wraps around, and still differs from others:
+    anybody can give a file one after the year 2262, and most file systems store it."""
     mtime, ctime = status.st_mtime_ns, status.st_ctime_ns
     if not (-_ROUND <= mtime < _ROUND and -_ROUND <= ctime < _ROUND):
         mtime, ctime = ((time + _ROUND) % (2 * _ROUND) - _ROUND for time in (mtime, ctime))
@@ -349,7 +349,7 @@ def mark(status: os.stat_result) -> Mark:
 
 
 def mark_of(path: str, *, follow: bool) -> Mark:
-    """What is at a path now; whatever hinders looking there counts as nothing."""
+    """The mark of what is at a path now; ABSENT where it cannot be read."""
     try:
         return mark(os.stat(path, follow_symlinks=follow))
     except (OSError, ValueError):
@@ -441,7 +441,7 @@ class TreeSignature(Record):
         """A digest of the names in it, and of what kind each is: git writes it anew for much else."""
 
     def holds(self, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
-        """Whether everything is as it was; `opened` is a descriptor of the root. Somebody else may look at the `folders`."""
+        """Whether everything is as it was; `opened` is a descriptor of the root. Another thread may check the `folders`."""
         if not self.settled or circumstances != self.circumstances:
             return False
         return (
@@ -451,13 +451,13 @@ class TreeSignature(Record):
         )
 
     def reindexed(self, root: str, circumstances: str, began_ns: int) -> TreeSignature | None:
-        """The standing after git has written its index anew with the same files in it; None where that is not all.
+        """The signature after git has rewritten its index with the same files in it; None where that is not all.
 
         Git does so with every `add` and `commit`, and for what its caches know after a `status`.
         """
         if not self.settled or not self.tracked or circumstances != self.circumstances:
             return None
-        # Looked at before git reads it: what is written meanwhile shows the next time.
+        # Read before git reads it: what is written meanwhile shows the next time.
         git = {path: mark_of(os.path.join(root, path), follow=True) for path in self.git}
         if {path for path, seen in git.items() if seen != self.git[path]} != {self.index}:
             return None

@@ -184,7 +184,7 @@ def looks_generated(head: bytes) -> bool:
 
 REASON = "looks-like-a-secret"
 SETTING = "index.secrets"
-TOLD = f"it looks like a secret ({SETTING}, which only you can set, brings such files back)"
+SECRET_MESSAGE = f"it looks like a secret ({SETTING}, which only you can set, brings such files back)"
 
 _NAMES = frozenset(
     {

@@ -236,7 +236,7 @@ class Sieve:
                 self.entries.append(Entry(link, *mark(found[1])))
         self.links.clear()
 
-    def listing(self, method: str, started_ns: int, standing: TreeSignature | None, nested: Iterable[str] = ()) -> Listing:
+    def listing(self, method: str, started_ns: int, signature: TreeSignature | None, nested: Iterable[str] = ()) -> Listing:
         if self.links:
             self.follow_files()
         self.entries.sort()
@@ -244,7 +244,7 @@ class Sieve:
         # Of a name that is not UTF-8 there is nothing to show.
         named = {reason: tuple(path for path in self.examples.get(reason, ()) if is_utf8(path)) for reason in skipped}
         examples = {reason: paths for reason, paths in named.items() if paths}
-        return Listing(self.entries, skipped, method, started_ns, standing, tuple(sorted(nested)), examples)
+        return Listing(self.entries, skipped, method, started_ns, signature, tuple(sorted(nested)), examples)
 
 
 def is_utf8(name: str) -> bool:

@@ -38,12 +38,12 @@ class _Walk:
             self._follow_folders()
         for path in self.sieve.nested:  # a folder has taken the place of a file meanwhile
             self.sieve.count("special", path)
-        standing = None
+        signature = None
         if circumstances and not self.reincludes and not self.sieve.settings.follow_symlinks:
             self.markers[_EXCLUDED] = mark_of(self.sieve.base + _EXCLUDED, follow=False)
             files = self.rule_files | self.markers | self.sieve.watched
-            standing = TreeSignature(circumstances, self.sieve.folders, files, {}, started_ns)
-        return self.sieve.listing("walk", started_ns, standing, self.nested)
+            signature = TreeSignature(circumstances, self.sieve.folders, files, {}, started_ns)
+        return self.sieve.listing("walk", started_ns, signature, self.nested)
 
     def _drain(self) -> None:
         while self.todo:
@@ -137,7 +137,7 @@ class _Walk:
                 self.sieve.count("symlink", link)
                 continue
             self.sieve.enter(link)
-            self.sieve.reasons[link] = None  # entering called it a link; following it is what was asked for
+            self.sieve.reasons[link] = None  # entering called it a link; following it was requested
             self.todo.append((link, (), False))
             self._drain()
         if not self.sieve.links:
@@ -148,7 +148,7 @@ class _Walk:
 
 
 def list_files(root: Root, settings: FilesSettings) -> Listing:
-    """Every file of the root that may be searched, whatever part of it was asked for.
+    """Every file of the root that may be searched, whatever part of it was requested.
 
     In a work tree git decides what is ignored; `.lurcherignore` files (gitignore syntax, nested ones too) then take
     away more or, with `!` lines, bring back what git or the built-in names leave out. Patterns hold for entries as in

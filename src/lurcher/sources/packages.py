@@ -31,7 +31,7 @@ from lurcher.sources.filter import Sieve, is_utf8
 
 ECOSYSTEMS = ("python", "node", "go", "cargo")
 MAX_FILES = 100_000
-"""Files of one library that are looked at; what is beyond is counted."""
+"""Files of one library that are read; what is beyond is counted."""
 _LONGEST = 300
 PREFIX = "lib:"
 
@@ -43,17 +43,17 @@ class Library:
     ecosystem: str
     name: str
     version: str
-    """Empty where nothing tells it."""
+    """Empty where it is not known."""
     root: Path
     files: tuple[str, ...] | None
     """What its metadata lists, relative to `root`; None: all that is below."""
     evidence: tuple[Path, ...]
-    """Files that change when another version is installed or asked for; the first is the library's own."""
+    """Files that change when another version is installed or required; the first is the library's own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A library as somebody names it."""
+class LibraryName:
+    """A library as a user names it."""
 
     ecosystem: str
     name: str
@@ -61,15 +61,15 @@ class Asked:
 
     @property
     def text(self) -> str:
-        """The name, with the version if one was asked for."""
+        """The name, with the version if it has one."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
-    def means(self, other: Asked) -> bool:
-        """Whether one that was kept as `other` is meant."""
+    def means(self, other: LibraryName) -> bool:
+        """Whether it names the indexed library `other`."""
         return self.text == other.text and self.ecosystem in ("", other.ecosystem)
 
 
-def asked_for(text: str) -> Asked:
+def parse_library_name(text: str) -> LibraryName:
     """What `[ecosystem:]name[@version]` asks for; it may begin with `lib:`, as hits have it."""
     stripped = text.strip().removeprefix(PREFIX).rstrip("/")
     ecosystem, colon, name = stripped.partition(":")
@@ -84,30 +84,30 @@ def asked_for(text: str) -> Asked:
     bad = any(part in ("", ".", "..") for part in parts) or not (name + version).isprintable() or "\\" in text
     if bad or len(stripped) > _LONGEST or "/" in version:
         raise UsageError(f"{text!r} names no library", "name it as code does, such as requests or @scope/name")
-    return Asked(ecosystem, name, version)
+    return LibraryName(ecosystem, name, version)
 
 
-def find(asked: Asked, root: Path) -> Library:
+def find(wanted: LibraryName, root: Path) -> Library:
     """The library that the project at `root` means by a name."""
     found: list[Library] = []
     problems: list[UsageError] = []
-    for ecosystem in (asked.ecosystem,) if asked.ecosystem else ECOSYSTEMS:
+    for ecosystem in (wanted.ecosystem,) if wanted.ecosystem else ECOSYSTEMS:
         try:
-            library = _FINDERS[ecosystem](asked.name, asked.version, root)
+            library = _FINDERS[ecosystem](wanted.name, wanted.version, root)
         except UsageError as problem:
             problems.append(problem)
             continue
         if library is not None:
             found.append(library)
     if len(found) > 1:
-        ways = " or ".join(f"{library.ecosystem}:{asked.text}" for library in found)
-        raise UsageError(f"{asked.text} is a library of {' and of '.join(item.ecosystem for item in found)}", f"say {ways}")
+        ways = " or ".join(f"{library.ecosystem}:{wanted.text}" for library in found)
+        raise UsageError(f"{wanted.text} is a library of {' and of '.join(item.ecosystem for item in found)}", f"say {ways}")
     if found:
         return found[0]
     if problems:
         raise problems[0]
-    where = f"for {asked.ecosystem}" if asked.ecosystem else f"for any of {', '.join(ECOSYSTEMS)}"
-    raise UsageError(f"no library {asked.text} is installed {where}", "install it, or check how code names it")
+    where = f"for {wanted.ecosystem}" if wanted.ecosystem else f"for any of {', '.join(ECOSYSTEMS)}"
+    raise UsageError(f"no library {wanted.text} is installed {where}", "install it, or check how code names it")
 
 
 def list_library(library: Library, settings: FilesSettings) -> Listing:
@@ -302,8 +302,8 @@ def _infos(site: Path, end: str) -> list[Path]:
 
 
 def _version_in(metadata: Path, info: Path) -> str:
-    told = _VERSION_LINE.search(content_of(metadata, _HEAD).partition("\n\n")[0])
-    return text_of(told[1] if told else info.name.removesuffix(".dist-info").partition("-")[2])
+    found = _VERSION_LINE.search(content_of(metadata, _HEAD).partition("\n\n")[0])
+    return text_of(found[1] if found else info.name.removesuffix(".dist-info").partition("-")[2])
 
 
 def _egg_version(site: Path, name: str) -> str:
@@ -319,8 +319,8 @@ def _editable(site: Path, name: str) -> Library | None:
     """A package that is used from the folder in which it is developed."""
     inside = name.split(".")
     for info in _infos(site, ".dist-info"):
-        told = json_object(info / "direct_url.json")
-        url, about = told.get("url"), told.get("dir_info")
+        found = json_object(info / "direct_url.json")
+        url, about = found.get("url"), found.get("dir_info")
         if not isinstance(url, str) or not isinstance(about, dict) or about.get("editable") is not True:
             continue
         if not url.startswith("file:///") or "\0" in (path := unquote(urlsplit(url).path)):

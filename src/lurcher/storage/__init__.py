@@ -71,7 +71,7 @@ class IndexFolder:
         """What its segments hold."""
         self.format = format
         self.within = within
-        """The index folder around it, which has to be marked as one first, or its content would count as somebody else's."""
+        """The index folder around it, which has to be marked as one first, or its content would count as foreign."""
         self.stamps: dict[str, Stamp] = {} if stamps is None else stamps
         """Stamps of files that this process wrote, or that a manifest has from their writer."""
         self._opened: dict[str, ref[Container]] = {} if _opened is None else _opened
@@ -213,7 +213,7 @@ class IndexFolder:
         disk.restrict_folder(self.folder)
         disk.create_file(self.folder / FOLDER_TAG, TAG_TEXT)
         if not marked:
-            disk.sync_folder(self.folder)  # files without the tag would be taken for somebody else's
+            disk.sync_folder(self.folder)  # files without the tag would be taken for foreign
         disk.create_file(self.folder / ".gitignore", "*\n")
 
     def _is_ours(self, names: list[str]) -> bool:

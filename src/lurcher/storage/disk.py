@@ -4,7 +4,7 @@ A file is written under a temporary name, flushed to disk and renamed, then the 
 complete file. A crash, a full disk or a failing flush can happen at any step; `observe_steps` lets tests inject them.
 
 The lock lets one writer in at a time and is freed by the system when its holder dies. The lock file names the holder and the
-file that it is parsing. Native code of a grammar can crash the process; whoever takes the lock next finds the name still there
+file that it is parsing. Native code of a grammar can crash the process; the next holder of the lock finds the name still there
 and parses that file in a child process.
 """
 
@@ -154,7 +154,7 @@ def make_folder(folder: Path) -> None:
 
 
 def restrict_folder(folder: Path) -> None:
-    """Make an index folder private: older versions, or whoever created it, may have left it open."""
+    """Make an index folder private: older versions, or its creator, may have left it open."""
     with suppress(OSError):
         status = os.lstat(folder)
         if os.name == "posix" and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 and status.st_uid == os.geteuid():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NAME = "manifest"
 FOLDER_TAG = "CACHEDIR.TAG"
-"""Marks the folder as an index, and tells backup programs to skip it."""
+"""Marks the folder as an index, and makes backup programs skip it."""
 _ROW = Struct("<16sQqqQiI")
 STAMP_OFFSET, _SEGMENT_OFFSET = 16, 48
 """Offsets in a row: of size, times and inode, and of the segment."""

@@ -113,8 +113,8 @@ class StoreCorpus:
         found = shared.searcher.find_definitions(query.text, filter, query.limit)
         best, notes = definitions_of(found.snapshot, query, filter_files(found.snapshot, filter), counted=False)
         if not found.whole:
-            looked = sum(len(project.keys) for project in found.snapshot.projects)
-            reason = f"more files than {looked:,} in the store define it, and no more were looked at"
+            fetched = sum(len(project.keys) for project in found.snapshot.projects)
+            reason = f"more files than {fetched:,} in the store define it, and no more were looked at"
             notes += (Degraded("store", reason, "ask for Class.name, or for one language"),)
         return SymbolAnswer(query.text, best, shared.index_state(found.heads), notes + shared.commit_notes(found.heads))
 

@@ -129,7 +129,7 @@ class SparseQuery:
             return self._term_vector()
         if self._embedder is None or self._embedder.fingerprint != fingerprint:
             reason = f"{name} in the store has vectors of another sparse model, which were not compared"
-            self.notes[Degraded(HEAD_KEY, reason, "use the [sparse] settings of whoever wrote it")] = None
+            self.notes[Degraded(HEAD_KEY, reason, "use the [sparse] settings of its writer")] = None
             return None
         if not self._requested:
             self._requested = True

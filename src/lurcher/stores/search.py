@@ -28,7 +28,7 @@ from lurcher.vectors import Model
 CANDIDATES = 100
 """Files that are fetched for a query and ranked; three times the limit if that is more. docs/stores.md has the measurement."""
 DEPTH = 300
-"""Units that each way of finding candidates looks at; docs/stores.md."""
+"""Units that each way of finding candidates returns at most; docs/stores.md."""
 _CACHED_BYTES = 64 << 20
 """Size of the cache of records."""
 _ROUNDS = 3
@@ -277,7 +277,7 @@ def _passes_filter(path: str, filter: Filter) -> bool:
 
 
 def _filter_folders(filter: Filter) -> tuple[str, ...]:
-    """Folders outside of which nothing passes the filter; empty where that cannot be told."""
+    """Folders outside of which nothing passes the filter; empty where that is not known."""
     if filter.prefixes is not None:
         # A prefix may be a file, and a store filters by folders only.
         found = [prefix.rpartition("/")[0] if "." in Path(prefix).name else prefix for prefix in filter.prefixes]

@@ -334,7 +334,7 @@ def store_health(settings: Settings, root: Path) -> Health | None:
     if not url or url == LOCAL:
         return None
 
-    def look(about: Health, deadline: Deadline) -> Health:
+    def inspect(about: Health, deadline: Deadline) -> Health:
         soon = settings.store.replace(seconds=min(settings.store.seconds, deadline.seconds))
         where = user_setting(settings, "store.url")
         opened = store_at(where, settings.replace(store=soon))
@@ -347,4 +347,4 @@ def store_health(settings: Settings, root: Path) -> Health | None:
         return replace(about, version=state.get("version", ""), model=state.get("model", ""), latency_ms=took,
                        state=one_line(rest), dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
 
-    return examine(Health("store", url.partition("://")[0], redact_url(url)), look)
+    return examine(Health("store", url.partition("://")[0], redact_url(url)), inspect)

@@ -196,7 +196,7 @@ class _CommitLookup:
     def merged_commits(self, place: int) -> list[str]:
         """The commits that a merge added to the branch it was merged into; empty for other commits."""
         parents = self._commits[place].parents
-        if len(parents) < 2 or parents[0] not in self._places:  # in a shallow clone the two sides cannot be told apart
+        if len(parents) < 2 or parents[0] not in self._places:  # in a shallow clone the two sides cannot be distinguished
             return []
         # Follow both sides at once, newest first, until only shared commits are left: the merged ones are near the merge.
         theirs = {self._places[parent] for parent in parents[1:] if parent in self._places}

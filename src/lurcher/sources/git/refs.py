@@ -182,6 +182,6 @@ def split_index(output: bytes) -> tuple[bytes, str]:
 
 def resolve_commit(top: Path, name: str) -> str | None:
     """The hash of the commit that a name stands for; None if there is none."""
-    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    status, output = git.finish(git.start(top, "--no-replace-objects", *asked), _RESOLVE_SECONDS)
+    arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    status, output = git.finish(git.start(top, "--no-replace-objects", *arguments), _RESOLVE_SECONDS)
     return output.decode("ascii", "replace").strip() or None if status == 0 else None

@@ -95,14 +95,14 @@ class _WorkTree:
         if nested:
             self.seen = {entry.path for entry in self.sieve.entries}
             self._nested(nested, top.found)
-        standing = None
+        signature = None
         if self.reliable and len(self.sieve.folders) <= MAX_FOLDERS:
             files = self.rule_files | self.sieve.watched
             index = f"{top.found.own}/index".removeprefix(f"{self.base}/") if top.found else ""
-            standing = TreeSignature(
+            signature = TreeSignature(
                 circumstances, self.sieve.folders, files, self.read_by_git, started_ns, index=index, tracked=self.tracked
             )
-        return self.sieve.listing("git", started_ns, standing, self.found)
+        return self.sieve.listing("git", started_ns, signature, self.found)
 
     # -- the outermost repository -----------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 PROBES = 0.035
-"""The share of the cells that a query looks into, at least 16: docs/postgres.md has the measurement."""
+"""The share of the cells that a query reads, at least 16: docs/postgres.md has the measurement."""
 POSTINGS = 20_000
 """Entries of words that a query reads, those that weigh most first; docs/postgres.md."""
 RRF = 60.0

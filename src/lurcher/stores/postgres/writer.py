@@ -1,6 +1,6 @@
 """Writes to PostgreSQL: one writer of a project at a time, in transactions that a writer without the lock cannot make.
 
-Whoever takes the lock of a project gives it a new epoch. Each transaction locks the project's row, and checks that the epoch
+Taking the lock of a project gives it a new epoch. Each transaction locks the project's row, and checks that the epoch
 is still the writer's own and that the generation it writes is not published: nothing can be added to what readers see.
 """
 

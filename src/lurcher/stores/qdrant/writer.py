@@ -207,7 +207,7 @@ MAX_CHARACTERS = 4_000_000
 MAX_KEYS = 500
 """Keys of files in one filter."""
 _MAX_HELD = 1000
-"""Files without a vector that are held back until a file with one tells how many dimensions vectors have."""
+"""Files without a vector that are held back until a file with one shows how many dimensions vectors have."""
 _FIELDS = ("key", "born", "died")
 
 

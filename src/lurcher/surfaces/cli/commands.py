@@ -126,7 +126,7 @@ def run_impact(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     elif parsed.format in ("dot", "svg"):
-        printer.print_notes(answer.standing.degraded)
+        printer.print_notes(answer.basis.degraded)
         render = print_inspect.render_dot if parsed.format == "dot" else print_inspect.render_svg
         sys.stdout.write(render(answer))
         print_inspect.print_impact_totals(answer)

@@ -33,7 +33,7 @@ _SURE = 0.995
 
 def print_impact(answer: ImpactAnswer, locate: Locate) -> None:
     painter, shown = Painter(use_colour()), from_here(locate)
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     if sys.stdout.isatty() and answer.dependents:
         print(painter.path(shown(answer.path)))
         for line in _tree(answer, painter, shown):
@@ -92,7 +92,7 @@ def _tree(answer: ImpactAnswer, painter: Painter, shown: Callable[[str], str]) -
 
 def print_outline(answer: OutlineAnswer, locate: Locate) -> None:
     painter, shown = Painter(use_colour()), from_here(locate)
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     for number, file in enumerate(answer.files):
         if number:
             print()
@@ -115,7 +115,7 @@ def _symbol(symbol: OutlineSymbol, painter: Painter, depth: int, width: int, fla
 
 
 def print_context(answer: ContextAnswer) -> None:
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     # Made for programs as much as for people: no colours, and tabs and newlines stay.
     for line in answer.text.splitlines():
         print(printable(line))
@@ -125,7 +125,7 @@ def print_context(answer: ContextAnswer) -> None:
 
 
 def print_exists(answer: ExistsAnswer, locate: Locate) -> None:
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     where = "" if answer.path is None else f"  {printable(from_here(locate)(answer.path))}:{answer.line}"
     print(answer.verdict + where)
 
@@ -199,7 +199,7 @@ _SMALL = 0.0005
 
 def print_why(answer: WhyAnswer, locate: Locate) -> None:
     painter, shown = Painter(use_colour()), from_here(locate)
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     here = answer.here
     place = shown(answer.path) if here is None else f"{shown(here.path)}:{here.start_line}-{here.end_line}"
     print(f"{painter.path(place)}  {painter.state(answer.verdict, 'ok' if answer.shown else 'note')}")
@@ -305,7 +305,7 @@ def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]
 
 
 def print_brief(answer: BriefAnswer) -> None:
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     print(answer.text, end="")
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     said = f"{answer.tokens:,} tokens of {answer.budget:,}" + (f"; left out: {', '.join(left)}" if left else "")

@@ -182,10 +182,10 @@ def render_outline(answer: OutlineAnswer, budget: int) -> ToolResult:
     all_of_them = format_count(answer.total, "symbol")
     more = f"{shown:,} of {all_of_them}; name a file, a kind or a larger budget for the rest" if missing else ""
     first = "" if answer.total else "no symbols"
-    text = _pack(texts, budget, _join_lines(first, more), answer.standing.degraded)
+    text = _pack(texts, budget, _join_lines(first, more), answer.basis.degraded)
     data = {
         "path": answer.path, "files": files, "total": answer.total, "shown": shown,
-        **_index_data(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, tuple(file["path"] for file in files))
 
@@ -211,11 +211,11 @@ def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | No
 def render_context(answer: ContextAnswer, budget: int) -> ToolResult:
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     more = f"left out: {', '.join(left)}" if left else ""
-    text = _pack([answer.text], budget, more, answer.standing.degraded)
+    text = _pack([answer.text], budget, more, answer.basis.degraded)
     data = {
         "path": answer.path, "files": answer.files, "lines": answer.lines, "languages": answer.languages,
         "sections": [section.to_dict() for section in answer.sections], "tokens": answer.tokens,
-        **_index_data(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, (answer.path,))
 
@@ -230,11 +230,11 @@ def render_impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget:
     target = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     first = "" if dependents else f"nothing imports {target}"
     more = f"{totals}{listed}" if dependents else ""
-    text = _pack(["".join(map(_dependent_text, kept))], budget, _join_lines(first, more), answer.standing.degraded)
+    text = _pack(["".join(map(_dependent_text, kept))], budget, _join_lines(first, more), answer.basis.degraded)
     data = {
         "path": answer.path, "symbol": answer.symbol, "dependents": [entry.to_dict() for entry in kept],
         "total": len(dependents), "by_hop": [hop.to_dict() for hop in answer.by_hop],
-        **_index_data(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
 
@@ -250,10 +250,10 @@ def _dependent_text(entry: Dependent) -> str:
 
 def render_exists(answer: ExistsAnswer) -> ToolResult:
     where = f" {answer.path}:{answer.line}" if answer.path is not None else ""
-    text = _pack([f"{answer.verdict}{where}\n"], BUDGET, "", answer.standing.degraded)
+    text = _pack([f"{answer.verdict}{where}\n"], BUDGET, "", answer.basis.degraded)
     data = {
         "exists": answer.exists, "certain": answer.certain, "path": answer.path, "line": answer.line,
-        **_index_data(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data)
 
