@@ -94,10 +94,12 @@ def _find_assigning_units(context: Context, ranking: Ranking, mode: str) -> set[
     parts = split_qualified_name(context.plan.text)
     if not parts or not _is_name(context, mode):
         return set()
-    import re
-
     snapshot, name = context.snapshot, parts[-1]
     having = set(snapshot.postings("body", compound(name))[0].tolist())
+    if not having or (len(parts) > 1 and not len(snapshot.postings("definitions", compound(parts[-2]))[0])):
+        return set()
+    import re  # most names have a definition, or do not occur
+
     assigns = re.compile(_ASSIGNMENT.replace("NAME", re.escape(name)))
     head = ranking.head
     best = [unit for unit in (head if having.issubset(head) else ranking.units) if unit in having][:_MAX_READ]
