@@ -107,11 +107,13 @@ def _product(stages: object) -> float:
 MEMBERS = {
     "a.py": (
         'MAX_RETRIES = make("retries")\n\n\nclass Colour(Enum):\n    DARK_RED = 1\n    only_annotated: str\n\n\n'
-        'class Pool:\n    idle_limit = _setting("idle_limit")\n\n    def __init__(self, size):\n        self.pool_size: int = size\n',
+        'class Pool:\n    idle_limit = _setting("idle_limit")\n\n    def __init__(self, size):\n'
+        '        self.pool_size: int = size\n',
         ("MAX_RETRIES", "DARK_RED", "Colour.DARK_RED", "only_annotated", "idle_limit", "pool_size", "Pool.pool_size"),
     ),
     "Limits.java": (
-        "class Limits {\n    static final int MAX_BYTES = 3;\n    int firstLimit, lastLimit;\n    enum Level { LOW_LEVEL, TOP_LEVEL(2) }\n}\n"
+        "class Limits {\n    static final int MAX_BYTES = 3;\n    int firstLimit, lastLimit;\n"
+        "    enum Level { LOW_LEVEL, TOP_LEVEL(2) }\n}\n"
         "record Pair(int leftPart, String rightPart) {}\n",
         ("MAX_BYTES", "lastLimit", "TOP_LEVEL", "Level.LOW_LEVEL", "leftPart"),
     ),
@@ -131,8 +133,10 @@ MEMBERS = {
         ("kWidth", "SlowMode", "inner_width_", "Box::kMost"),
     ),
     "box.ts": (
-        'export const MAX_PANES = 3;\nexport enum Side { LeftSide, RightSide = "r" }\nexport interface Pane {\n  paneWidth: number;\n}\n'
-        "export class View {\n  static viewCount = 1;\n  constructor(private ownPane: Pane) {}\n}\nexport const table = {\n  tableKey: 1,\n};\n",
+        'export const MAX_PANES = 3;\nexport enum Side { LeftSide, RightSide = "r" }\n'
+        'export interface Pane {\n  paneWidth: number;\n}\n'
+        "export class View {\n  static viewCount = 1;\n  constructor(private ownPane: Pane) {}\n}\n"
+        "export const table = {\n  tableKey: 1,\n};\n",
         ("MAX_PANES", "RightSide", "Pane.paneWidth", "viewCount", "ownPane", "tableKey"),
     ),
     "old.js": (
@@ -145,7 +149,8 @@ MEMBERS = {
         ("StateBusy", "ErrGone", "MaxWait", "Waiter.MaxWait"),
     ),
     "Queue.cs": (
-        "namespace N {\n  enum Pace { SlowPace, FastPace = 2 }\n  class Queue {\n    const int MaxQueue = 3;\n    private int _head, _tail;\n"
+        "namespace N {\n  enum Pace { SlowPace, FastPace = 2 }\n  class Queue {\n    const int MaxQueue = 3;\n"
+        "    private int _head, _tail;\n"
         "    public int QueueDepth { get; set; }\n  }\n  record Span(int SpanStart, int SpanEnd);\n}\n",
         ("FastPace", "MaxQueue", "_tail", "Queue.QueueDepth", "SpanEnd"),
     ),
@@ -159,7 +164,8 @@ MEMBERS = {
         ("maxCells", "coldTone", "Cell.cellWidth"),
     ),
     "Conf.scala": (
-        "object Conf {\n  val MaxConf = 3\n}\ncase class Arc(arcFrom: Int, arcTo: String)\nenum Turn {\n  case LeftTurn, RightTurn\n}\n",
+        "object Conf {\n  val MaxConf = 3\n}\ncase class Arc(arcFrom: Int, arcTo: String)\nenum Turn {\n"
+        "  case LeftTurn, RightTurn\n}\n",
         ("MaxConf", "arcTo", "RightTurn"),
     ),
     "model.rb": (
@@ -178,7 +184,8 @@ MEMBERS = {
     ),
     "mod.lua": ("local M = {}\nM.mod_limit = 3\nM.keys = {\n  first_key = 1,\n}\nreturn M\n", ("mod_limit", "first_key")),
     "Rec.hs": (
-        "module Rec where\ndata Rec = MkRec { recField :: Int, recOther :: String } | OtherRec Int\ntopLimit :: Int\ntopLimit = 3\n",
+        "module Rec where\ndata Rec = MkRec { recField :: Int, recOther :: String } | OtherRec Int\n"
+        "topLimit :: Int\ntopLimit = 3\n",
         ("recOther", "OtherRec", "topLimit"),
     ),
     "clip.zig": (
