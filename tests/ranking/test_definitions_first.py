@@ -102,3 +102,123 @@ def _product(stages: object) -> float:
         if stage.stage in ("scale", "further", "exact"):
             product *= stage.factor
     return product
+
+
+MEMBERS = {
+    "a.py": (
+        'MAX_RETRIES = make("retries")\n\n\nclass Colour(Enum):\n    DARK_RED = 1\n    only_annotated: str\n\n\n'
+        'class Pool:\n    idle_limit = _setting("idle_limit")\n\n    def __init__(self, size):\n'
+        '        self.pool_size: int = size\n',
+        ("MAX_RETRIES", "DARK_RED", "Colour.DARK_RED", "only_annotated", "idle_limit", "pool_size", "Pool.pool_size"),
+    ),
+    "Limits.java": (
+        "class Limits {\n    static final int MAX_BYTES = 3;\n    int firstLimit, lastLimit;\n"
+        "    enum Level { LOW_LEVEL, TOP_LEVEL(2) }\n}\n"
+        "record Pair(int leftPart, String rightPart) {}\n",
+        ("MAX_BYTES", "lastLimit", "TOP_LEVEL", "Level.LOW_LEVEL", "leftPart"),
+    ),
+    "config.rs": (
+        "pub struct Config {\n    pub max_depth: usize,\n}\npub enum Shape {\n    RoundBox,\n    Lamp { lamp_power: u8 },\n}\n"
+        "pub const MAX_NODES: usize = 3;\nthread_local! {\n    static LOCAL_CELL: u8 = 1;\n}\n",
+        ("max_depth", "Config::max_depth", "RoundBox", "lamp_power", "MAX_NODES", "LOCAL_CELL"),
+    ),
+    "node.c": (
+        "#define NODE_LIMIT 10\nenum tint { TINT_DARK, TINT_LIGHT = 2 };\nstruct node {\n    int node_value, *node_next;\n"
+        "    int (*on_change)(int);\n};\nstatic const int kStep = 3;\n",
+        ("NODE_LIMIT", "TINT_LIGHT", "node_next", "node.node_value", "on_change", "kStep"),
+    ),
+    "box.cpp": (
+        "namespace ns {\nconstexpr int kWidth = 3;\nenum class Mode : int { FastMode, SlowMode = 2 };\n"
+        "class Box {\n  int inner_width_ = 0;\n  static const int kMost = 1;\n};\n}\n",
+        ("kWidth", "SlowMode", "inner_width_", "Box::kMost"),
+    ),
+    "box.ts": (
+        'export const MAX_PANES = 3;\nexport enum Side { LeftSide, RightSide = "r" }\n'
+        'export interface Pane {\n  paneWidth: number;\n}\n'
+        "export class View {\n  static viewCount = 1;\n  constructor(private ownPane: Pane) {}\n}\n"
+        "export const table = {\n  tableKey: 1,\n};\n",
+        ("MAX_PANES", "RightSide", "Pane.paneWidth", "viewCount", "ownPane", "tableKey"),
+    ),
+    "old.js": (
+        "var oldLimit = 1;\nmodule.exports.oldName = 1;\nfunction Old() {\n  this.oldProperty = 1;\n}\n",
+        ("oldLimit", "oldName", "oldProperty"),
+    ),
+    "wait.go": (
+        'package wait\n\nconst (\n\tStateIdle State = iota\n\tStateBusy\n)\n\nvar ErrGone = errors.New("gone")\n\n'
+        "type Waiter struct {\n\tMaxWait int\n\tfirst, second string\n}\n",
+        ("StateBusy", "ErrGone", "MaxWait", "Waiter.MaxWait"),
+    ),
+    "Queue.cs": (
+        "namespace N {\n  enum Pace { SlowPace, FastPace = 2 }\n  class Queue {\n    const int MaxQueue = 3;\n"
+        "    private int _head, _tail;\n"
+        "    public int QueueDepth { get; set; }\n  }\n  record Span(int SpanStart, int SpanEnd);\n}\n",
+        ("FastPace", "MaxQueue", "_tail", "Queue.QueueDepth", "SpanEnd"),
+    ),
+    "Shape.kt": (
+        "const val MAX_SHAPES = 3\nenum class Hue(val hueCode: Int) {\n    WARM_HUE(1), COLD_HUE(2)\n}\n"
+        "data class Edge(val edgeFrom: Int, var edgeTo: String)\n",
+        ("MAX_SHAPES", "hueCode", "COLD_HUE", "edgeTo"),
+    ),
+    "Cell.swift": (
+        "let maxCells = 3\nenum Tone: Int {\n    case warmTone, coldTone = 2\n}\nstruct Cell {\n    var cellWidth: Int\n}\n",
+        ("maxCells", "coldTone", "Cell.cellWidth"),
+    ),
+    "Conf.scala": (
+        "object Conf {\n  val MaxConf = 3\n}\ncase class Arc(arcFrom: Int, arcTo: String)\nenum Turn {\n"
+        "  case LeftTurn, RightTurn\n}\n",
+        ("MaxConf", "arcTo", "RightTurn"),
+    ),
+    "model.rb": (
+        "class Model\n  MODEL_LIMIT = 3\n  attr_accessor :model_name, :model_size\n  scope :recent_models, -> { 1 }\n\n"
+        "  def initialize\n    @model_cache = {}\n  end\nend\nPoint = Struct.new(:point_x, :point_y)\n",
+        ("MODEL_LIMIT", "model_size", "recent_models", "model_cache", "point_y"),
+    ),
+    "suit.php": (
+        "<?php\ndefine('DECK_SIZE', 1);\nclass Deck {\n    const DECK_LIMIT = 1;\n    public $topCard = 1;\n"
+        "    public function __construct(private int $deckCount) {}\n}\nenum Suit: string {\n    case BlackHearts = 'h';\n}\n",
+        ("DECK_SIZE", "DECK_LIMIT", "topCard", "deckCount", "BlackHearts"),
+    ),
+    "plan.ex": (
+        "defmodule Plan do\n  @plan_limit 3\n  defstruct [:plan_name, plan_size: 1]\nend\n",
+        ("plan_limit", "plan_name", "plan_size"),
+    ),
+    "mod.lua": ("local M = {}\nM.mod_limit = 3\nM.keys = {\n  first_key = 1,\n}\nreturn M\n", ("mod_limit", "first_key")),
+    "Rec.hs": (
+        "module Rec where\ndata Rec = MkRec { recField :: Int, recOther :: String } | OtherRec Int\n"
+        "topLimit :: Int\ntopLimit = 3\n",
+        ("recOther", "OtherRec", "topLimit"),
+    ),
+    "clip.zig": (
+        "pub const clip_limit = 3;\npub const Clip = struct {\n    clip_width: usize = 1,\n};\n"
+        "pub const Cut = enum { hard_cut, soft_cut };\n",
+        ("clip_limit", "clip_width", "soft_cut"),
+    ),
+    "run.sh": ("RUN_LIMIT=3\nexport RUN_MODE=fast\n", ("RUN_LIMIT", "RUN_MODE")),
+}
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("members")
+    (root / "tests").mkdir()
+    names = [name.replace("::", ".").split(".")[-1] for _, names in MEMBERS.values() for name in names]
+    for i, name in enumerate(names):
+        uses = "".join(f"def use_{j}(value):\n    return value.{name}(value.{name})\n\n\n" for j in range(3))
+        (root / f"use_{i}.py").write_text(uses)
+    for path, (text, _) in MEMBERS.items():
+        (root / "tests" / path).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize("path", MEMBERS)
+def test_members_come_first_in_every_language_and_mode_also_in_tests(members: Path, path: str) -> None:
+    text, names = MEMBERS[path]
+    lines = text.split("\n")
+    ways = [{"mode": mode} for mode in MODES] + [{"ranking": "classic"}, {"fusion": "linear"}]
+    with Engine.open(members) as engine:
+        for name in names:
+            last = name.replace("::", ".").split(".")[-1]
+            line = 1 + next(i for i, content in enumerate(lines) if last in content)
+            for way in ways:
+                hit = engine.search(name, **way).hits[0]
+                assert (hit.path, hit.start_line <= line <= hit.end_line) == (f"tests/{path}", True), (name, way)

@@ -130,7 +130,7 @@ def _read_head(text: bytes) -> int:
     """What the first lines say."""
     head = text[:_HEAD]
     found = GENERATED if looks_generated(head) else 0
-    copied = b"endored" in head or b" from http" in head or b"copy of" in head
+    copied = b"endored" in head or b"erbatim copy" in head or b"undled " in head or b" from http" in head
     if (copied and _COPIED.search(head)) or (head.startswith(b"/*") and _BANNER.match(head)):
         found |= VENDORED
     return found | TRANSLATION if _is_catalogue(head) else found

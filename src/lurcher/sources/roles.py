@@ -71,10 +71,11 @@ _VENDORED = {
     "vendor", "vendored", "_vendor", "_vendored", "vendors", "third_party", "third-party", "thirdparty", "3rdparty",
     "3rd-party", "3rd_party", "external", "node_modules", "bower_components", "site-packages", "extern",
 }  # fmt: skip
-_GENERATED_NAME = pattern(
-    r".*(_pb2(_grpc)?\.pyi?|\.pb(\.gw|\.validate)?\.(go|cc|h|c|swift|dart|rs)|[._-]generated\.\w+|\.g\.(dart|cs|i\.cs)|"
-    r"\.freezed\.dart|\.designer\.cs)$|zz_generated\."
-)
+_GENERATED_NAMES = (
+    "_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.gw.go", ".pb.cc", ".pb.c", ".pb.h", ".pb.swift", ".pb.dart",
+    ".g.dart", ".freezed.dart", ".g.cs", ".g.i.cs", ".designer.cs",
+)  # fmt: skip
+_GENERATED_STEMS = ("_generated", "-generated", ".generated")
 _TRANSLATION_FOLDERS = {"locale", "locales", "i18n", "l10n", "translation", "translations", "lc_messages", "nls"}
 _TRANSLATION_EXTENSIONS = {"po", "pot", "xlf", "xliff", "arb", "strings", "stringsdict"}
 _LOCALE = pattern(r"(?!js|ts|py|go|rb|rs|db|ui|io|vm)[a-z]{2}([_-]\w{2,4})?$|[a-z]{3}[_-][A-Z]{2}$")
@@ -108,7 +109,7 @@ def roles(path: str) -> int:
         flags |= SETUP
     if _LIBRARY_NAME.match(low_name):
         flags |= VENDORED
-    if _GENERATED_NAME.match(low_name):
+    if low_name.endswith(_GENERATED_NAMES) or stem.lower().endswith(_GENERATED_STEMS) or low_name.startswith("zz_generated."):
         flags |= GENERATED
     if extension.lower() in _TRANSLATION_EXTENSIONS or _REGIONAL.match(stem) or _holds_translations(folder, stem):
         flags = flags & ~DATA | TRANSLATION
