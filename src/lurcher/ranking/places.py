@@ -8,13 +8,17 @@ question's words, by rarity, in the names of the definitions around the unit's m
 the unit's place in its file.
 So a strong second unit comes before the first of a weaker file, and a unit that only mentions the words of a question comes
 after one that is named by them.
+
+For a question, the first place of a file is the unit with the largest v if encl counts the definitions that begin in the unit
+too, and gets the largest v of its file: an answer begins with the definition that is named like the question. The others follow
+by v itself, so that the rest of a long function, in which nothing begins, stays before its neighbours.
 """
 
 from __future__ import annotations
 
 from math import exp, fsum, log
 
-from lurcher.query import REPORT, SYMBOL
+from lurcher.query import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import Context
 from lurcher.ranking.evidence import get_inline_factor
 from lurcher.sources.roles import INLINE_TESTS
@@ -73,11 +77,11 @@ def order_places(
 
 
 def _value_units(context: Context, weights: Weights, files: list[int], leads: list[int]) -> list[list[tuple[float, int]]]:
-    """log v and number of each unit that is placed, best first, by file."""
+    """log v and number of each unit that is placed, in order, by file."""
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
     least = LEAST_SHARE * highest
-    names = _EnclosingNames(context)
+    names = _Names(context)
     defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
     rows = []
@@ -96,14 +100,20 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
             if start < len(compared) and compared[start] == first:
                 near = cosines[start : start + count].tolist()
                 values = [v + weights.cosine * near[i] for v, i in zip(values, chosen, strict=True)]
-        named = names.shares(file, chosen)
-        row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, named, chosen, strict=True)]
         if int(snapshot.file_roles[file]) & INLINE_TESTS:
-            row = [(v + log(max(get_inline_factor(context, unit), _LEAST_FACTOR)), unit) for v, unit in row]
+            factors = [max(get_inline_factor(context, first + i), _LEAST_FACTOR) for i in chosen]
+            values = [v + log(factor) for v, factor in zip(values, factors, strict=True)]
+        around = names.around(file, chosen)
+        row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
             top = max(row)[0]
             row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
+        if context.plan.intent == LANGUAGE and len(row) > 1:
+            within = names.around_and_within(file, chosen)
+            named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, within, chosen, strict=True)]
+            unit = min(named, key=_best_first)[1]
+            row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
 
@@ -112,8 +122,11 @@ def _best_first(entry: tuple[float, int]) -> tuple[float, int]:
     return -entry[0], entry[1]
 
 
-class _EnclosingNames:
-    """Compares the question with the names of the definitions around units."""
+class _Names:
+    """Compares the question with the names of definitions: the share of its words, by weight and rarity, that they hold.
+
+    Units are numbered within their file.
+    """
 
     def __init__(self, context: Context) -> None:
         self._snapshot = context.snapshot
@@ -127,22 +140,30 @@ class _EnclosingNames:
                 for term in (group.word, *group.forms):
                     self._worth.setdefault(term, (group.word, worth))
         self._terms = frozenset(self._worth)
-        self._known: dict[int, float] = {-1: 0.0}
+        self._known: dict[int, frozenset[tuple[str, float]]] = {-1: frozenset()}
 
-    def shares(self, file: int, units: list[int]) -> list[float]:
-        """For units of a file, numbered within it, the share of the question's words, by weight and rarity, in the names
-        around their middle."""
-        if not self._total:
-            return [0.0] * len(units)
+    def around(self, file: int, units: list[int]) -> list[float]:
+        """By the names of the definitions around the middle of units."""
         around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
-        return [self._share(around[i]) for i in units]
+        return [self._share(self._find_words(around[i])) for i in units]
 
-    def _share(self, number: int) -> float:
+    def around_and_within(self, file: int, units: list[int]) -> list[float]:
+        """By these and the names of the definitions that begin in the units."""
+        around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
+        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS)
+        none: list[int] = []
+        return [
+            self._share(self._find_words(around[i]).union(*[self._find_words(number) for number in starting.get(i, none)]))
+            for i in units
+        ]
+
+    def _share(self, found: frozenset[tuple[str, float]]) -> float:
+        return fsum([worth for _, worth in found]) / self._total if found else 0.0
+
+    def _find_words(self, number: int) -> frozenset[tuple[str, float]]:
+        """The words of the question in the qualified name of a definition, each with its worth."""
         known = self._known.get(number)
         if known is None:
-            terms = self._snapshot.definition_terms(number)
-            known = 0.0
-            if not self._terms.isdisjoint(terms):
-                known = fsum([worth for _, worth in {self._worth[term] for term in self._terms & terms}]) / self._total
-            self._known[number] = known
+            terms = self._terms & self._snapshot.definition_terms(number)
+            known = self._known[number] = frozenset([self._worth[term] for term in terms])
         return known
