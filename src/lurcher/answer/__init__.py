@@ -514,11 +514,10 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
     elif query.rerank:
         notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", Template("use {mode=hybrid}")),)
     page = pack(
-        lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
-        start=cursor.place if cursor else START, patience=settings.search.patience,
-        group=lambda i: listing.group(second.before(i)), add=lambda i, members: listing.add(
-            second.before(i), [second.before(member) for member in members]
-        ),
+        (lambda i: listing.cost(second.before(i))) if query.budget is not None else (lambda i: 0),
+        len(listing), budget=query.budget, limit=query.limit, start=cursor.place if cursor else START,
+        patience=settings.search.patience, group=lambda i: listing.group(second.before(i)),
+        add=lambda i, members: listing.add(second.before(i), [second.before(member) for member in members]),
     )  # fmt: skip
     shown = {second.before(i): i for i in page.indices}
     grouped: dict[object, list[int]] = {}

@@ -462,6 +462,8 @@ class HitList(answer.Listing):
 
     def add(self, i: int, members: Sequence[int]) -> tuple[int, int]:
         together = self.join((*members, i))
+        if self._query.budget is None:
+            return 0, len(together)
         return sum([self.cost(*run) for run in together]) - self._total(members), len(together)
 
     def _total(self, members: Sequence[int]) -> int:
@@ -548,7 +550,6 @@ def _span(ranges: Sequence[FileRange]) -> FileRange:
 
 def find_headers(snapshot: Snapshot, file: int, byte: int, first: int) -> tuple[tuple[int, str], ...]:
     """Line and signature of each type and function around a byte that begins before line `first`, outermost first."""
-    text = snapshot.file_text(file)
     found: list[tuple[int, str]] = []
     number, inner_end = snapshot.innermost(file, byte, _NAMING_KINDS), byte
     while number >= 0 and len(found) < _MOST_HEADERS:
@@ -557,12 +558,7 @@ def find_headers(snapshot: Snapshot, file: int, byte: int, first: int) -> tuple[
         if definition.end_byte < inner_end:
             break  # what ends where the inner one begins is not around it
         if definition.start_line < first:
-            name = max(text.find(definition.name.encode(), start, definition.end_byte), start)
-            line = definition.start_line + text.count(b"\n", start, name)  # decorators come before the name
-            if line >= first:
-                line, name = definition.start_line, start
-            row = text[text.rfind(b"\n", 0, name) + 1 : name]
-            indent = row[: len(row) - len(row.lstrip())].decode("utf-8", "replace")
-            found.append((line, indent + definition.signature))
+            line, indent = snapshot.definition_line(file, number)
+            found.append((min(line, first - 1), indent + definition.signature))
         number, inner_end = snapshot.innermost(file, start - 1, _NAMING_KINDS) if start else -1, definition.end_byte
     return tuple(reversed(found))
