@@ -386,10 +386,12 @@ class HitList(answer.Listing):
     # -- what a place shows -----------------------------------------------------------------------------------------------
 
     def _range(self, run: Sequence[int]) -> FileRange:
-        ranges = [self._widened.get(i) or self._places[i][1] for i in run]
-        return ranges[0] if len(ranges) == 1 else _span(ranges)
+        if len(run) == 1:
+            return self._widened.get(run[0]) or self._places[run[0]][1]
+        return _span([self._widened.get(i) or self._places[i][1] for i in run])
 
     def _key(self, run: tuple[int, ...]) -> tuple[int, ...]:
+        """Other than the run itself where places of it are widened."""
         return (*run, *[-1 - i for i in run if i in self._widened]) if self._widened else run
 
     def _excerpt(self, *run: int) -> Excerpt:
@@ -550,6 +552,9 @@ def _span(ranges: Sequence[FileRange]) -> FileRange:
 
 def find_headers(snapshot: Snapshot, file: int, byte: int, first: int) -> tuple[tuple[int, str], ...]:
     """Line and signature of each type and function around a byte that begins before line `first`, outermost first."""
+    known = snapshot.headers.get((file, byte, first))
+    if known is not None:
+        return known
     found: list[tuple[int, str]] = []
     number, inner_end = snapshot.innermost(file, byte, _NAMING_KINDS), byte
     while number >= 0 and len(found) < _MOST_HEADERS:
@@ -561,4 +566,6 @@ def find_headers(snapshot: Snapshot, file: int, byte: int, first: int) -> tuple[
             line, indent = snapshot.definition_line(file, number)
             found.append((min(line, first - 1), indent + definition.signature))
         number, inner_end = snapshot.innermost(file, start - 1, _NAMING_KINDS) if start else -1, definition.end_byte
-    return tuple(reversed(found))
+    headers = tuple(reversed(found))
+    snapshot.headers.put((file, byte, first), headers, 0)
+    return headers
