@@ -251,23 +251,36 @@ class Match(Record):
         return out
 
 
+def with_headers(text: str, headers: tuple[tuple[int, str], ...]) -> str:
+    """The text of a place below the signatures of the definitions around it."""
+    return "".join([*[f"{signature} …\n" for _, signature in headers], text]) if headers else text
+
+
 class Place(Record):
     """Lines of a file that answer a query: one of the places of a hit."""
 
     __slots__ = (
-        "start_line", "end_line", "symbol", "kind", "score", "tokens", "text", "why", "matches", "line", "cell",
+        "start_line", "end_line", "symbol", "kind", "score", "tokens", "text", "why", "matches", "line", "cell", "headers",
     )  # fmt: skip
 
     def __init__(
         self, start_line: int, end_line: int, symbol: str | None, kind: str | None, score: float, tokens: int, text: str,
         why: Why, matches: tuple[Match, ...] = (), line: int = 0, cell: dict[str, Any] | None = None,
+        headers: tuple[tuple[int, str], ...] = (),
     ) -> None:  # fmt: skip
         self.start_line, self.end_line, self.symbol, self.kind, self.score = start_line, end_line, symbol, kind, score
         self.tokens, self.text, self.why, self.matches, self.line, self.cell = tokens, text, why, matches, line, cell
+        self.headers = headers
+        """Line and signature of each type and function around the text that begins above it, outermost first."""
 
     @property
     def best_line(self) -> int:
         return self.line or self.start_line
+
+    @property
+    def full_text(self) -> str:
+        """The text below its headers, each on a line that ends with `…`. `tokens` counts all of it."""
+        return with_headers(self.text, self.headers)
 
     def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
         """Without text and reasons where `brief`."""
@@ -279,9 +292,15 @@ class Place(Record):
             out |= {"text": self.text, "why": self.why.to_dict()}
             if self.cell is not None:
                 out["cell"] = self.cell
+            if self.headers:
+                out["headers"] = headers_data(self.headers)
             if self.matches:
                 out["matches"] = [match.to_dict() for match in self.matches]
         return out
+
+
+def headers_data(headers: tuple[tuple[int, str], ...]) -> list[dict[str, Any]]:
+    return [{"line": line, "text": text} for line, text in headers]
 
 
 class Hit(Record):
@@ -292,7 +311,7 @@ class Hit(Record):
 
     __slots__ = (
         "id", "source", "path", "start_line", "end_line", "language", "symbol", "kind", "score", "tokens", "text", "why",
-        "commit", "links", "matches", "note", "library", "version", "line", "cell", "further",
+        "commit", "links", "matches", "note", "library", "version", "line", "cell", "further", "headers",
     )  # fmt: skip
 
     def __init__(
@@ -300,7 +319,7 @@ class Hit(Record):
         kind: str | None, score: float, tokens: int, text: str, why: Why, commit: dict[str, Any] | None = None,
         links: dict[str, list[Any]] | None = None, matches: tuple[Match, ...] = (), note: dict[str, Any] | None = None,
         library: str | None = None, version: str | None = None, line: int = 0, cell: dict[str, Any] | None = None,
-        further: tuple[Place, ...] = (),
+        further: tuple[Place, ...] = (), headers: tuple[tuple[int, str], ...] = (),
     ) -> None:  # fmt: skip
         self.id, self.source, self.path, self.start_line, self.end_line = id, source, path, start_line, end_line
         self.language, self.symbol, self.kind, self.score, self.tokens, self.text = language, symbol, kind, score, tokens, text
@@ -320,6 +339,8 @@ class Hit(Record):
         """Of a hit in a notebook: `number` of the cell, from 1, its `type`, and `start_line` and `end_line` within it."""
         self.further = further
         """The places after the first, best first."""
+        self.headers = headers
+        """Of the first place, as `Place.headers`."""
 
     @property
     def best_line(self) -> int:
@@ -331,7 +352,7 @@ class Hit(Record):
         tokens = self.tokens - sum([place.tokens for place in self.further])
         first = Place(
             self.start_line, self.end_line, self.symbol, self.kind, self.score, tokens, self.text, self.why, self.matches,
-            self.line, self.cell,
+            self.line, self.cell, self.headers,
         )  # fmt: skip
         return (first, *self.further)
 
@@ -373,6 +394,8 @@ class Hit(Record):
             out["cell"] = self.cell
         if self.library is not None:
             out |= {"library": self.library, "version": self.version}
+        if self.headers:
+            out["headers"] = headers_data(self.headers)
         if self.matches:
             out["matches"] = [match.to_dict() for match in self.matches]
         if self.captures:
@@ -421,14 +444,14 @@ class IndexState(Record):
 class Answer(Record):
     __slots__ = (
         "query", "mode", "intent", "ranking", "sources", "hits", "total", "tokens", "next", "index", "degraded", "timings_ms",
-        "languages", "at_least", "named",
+        "languages", "at_least", "named", "places_shown",
     )  # fmt: skip
 
     def __init__(
         self, query: str, mode: str, intent: str, ranking: str, sources: tuple[str, ...], hits: tuple[Hit, ...], total: int,
         tokens: int, next: str | None, index: IndexState, degraded: tuple[Degraded, ...] = (),
         timings_ms: dict[str, float] | None = None, languages: tuple[str, ...] = (), at_least: bool = False,
-        named: int | None = None,
+        named: int | None = None, places_shown: int | None = None,
     ) -> None:  # fmt: skip
         self.query, self.mode, self.intent, self.ranking, self.sources, self.hits = query, mode, intent, ranking, sources, hits
         self.total, self.tokens, self.next, self.index, self.degraded = total, tokens, next, index, degraded
@@ -439,11 +462,13 @@ class Answer(Record):
         """Whether there are more hits than `total`: the search stopped when it had found enough."""
         self.named = named
         """Of a question for a name: in how many places it stands as a whole. All other hits have parts of it."""
+        self.places_shown = len(hits) if places_shown is None else places_shown
+        """How many of the `total` places the hits show; those that touch are shown as one."""
 
     @property
     def counted(self) -> str:
         """How many places there are beside those that are shown."""
-        shown = sum([1 + len(hit.further) for hit in self.hits])
+        shown = self.places_shown
         hits = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
         if not self.named or self.named >= self.total:
             total = f"{'at least ' if self.at_least else ''}{self.total:,}"

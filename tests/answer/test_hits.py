@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import shutil
+from collections.abc import Sequence
 from contextlib import redirect_stdout
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +18,7 @@ from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
 from lurcher.surfaces.cli import printer
 from lurcher.surfaces.mcp import answers
-from lurcher.types import Hit
+from lurcher.types import Definition, Hit
 
 _TOPICS = ("cookie", "redirect", "session", "token", "header", "upload", "cache", "retry")
 
@@ -48,9 +52,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@lru_cache(maxsize=256)
+def _definitions(path: Path) -> Sequence[Definition]:
+    text = path.read_bytes()
+    return parse(text, detect(path.name, text)).definitions
+
+
 def _overlaps(root: Path, hit: Hit, first: int, last: int) -> bool:
-    text = (root / hit.path).read_bytes()
-    definitions = parse(text, detect(hit.path, text)).definitions
+    definitions = _definitions(root / hit.path)
     return any(item.qualified == hit.symbol and item.start_line <= last and item.end_line >= first for item in definitions)
 
 
@@ -72,6 +81,47 @@ def test_the_definition_named_is_among_the_lines_shown(tree: Path, lines: int | 
             assert first <= hit.line <= last
             assert _overlaps(tree, hit, first, last), (hit, first, last)
     assert labelled > 70
+
+
+_REAL_QUESTIONS = (
+    "how is a line of a file read", "where are errors reported", "what happens when a name is not found", "count and sort",
+    "close and free what was opened", "write the header of a table", "parse arguments",
+)
+
+
+@pytest.fixture(scope="module")
+def real_trees(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Python of this repository and of an installed package, C of the kernel, the scripts of the page."""
+    repository, copies = Path(__file__).parents[2], tmp_path_factory.mktemp("real")
+    sources = {
+        "python": repository / "src/lurcher/surfaces", "package": Path(pytest.__file__).parents[1] / "_pytest",
+        "c": repository / "kernel",
+    }  # fmt: skip
+    return [Path(shutil.copytree(source, copies / name)) for name, source in sources.items()]
+
+
+def test_no_label_of_real_code_lies_outside_of_the_lines_shown(real_trees: list[Path]) -> None:
+    labelled, wrong = 0, []
+    cuts: list[dict[str, Any]] = [
+        {"context": context, "snippet_lines": lines} for context in ("block", "function", "class") for lines in (None, 12, 3)
+    ]
+    for root in real_trees:
+        with Engine.open(root) as engine:
+            for question in _REAL_QUESTIONS:
+                for options in [*cuts, {"budget": 3000}, {"flat": True}, {"context": "none"}]:
+                    answer = engine.search(question, limit=5, **options)
+                    for hit in [place for found in answer.hits for place in found.split()]:
+                        assert hit.start_line <= hit.best_line <= hit.end_line
+                        if hit.symbol is None:
+                            continue
+                        labelled += 1
+                        windows = [(hit.start_line, hit.end_line)]
+                        for lines in (12, 7) if hit.text else ():  # what a terminal and the page show of it
+                            kept = (hit.line, hit.line + MAX_LINES_BELOW)
+                            windows.append(cut_densest(hit.text, hit.start_line, lines, {"name"}, kept)[1:])
+                        wrong += [(hit.path, hit.symbol, window) for window in windows if not _overlaps(root, hit, *window)]
+    assert wrong == []
+    assert labelled >= 500
 
 
 def test_a_hit_leads_to_the_line_that_matched(tree: Path) -> None:

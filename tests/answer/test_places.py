@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield opened
 
 
-def _lines(answers: list[Answer]) -> list[tuple[str, int, int]]:
-    return [(hit.path, place.start_line, place.end_line) for answer in answers for hit in answer.hits for place in hit.places]
+def _lines(*answers: Answer) -> Counter[tuple[str, int]]:
+    """How often each line is shown."""
+    return Counter(
+        (hit.path, line)
+        for answer in answers
+        for hit in answer.hits
+        for place in hit.places
+        for line in range(place.start_line, place.end_line + 1)
+    )
 
 
 def _pages(engine: Engine, **options: Any) -> list[Answer]:
@@ -55,41 +64,74 @@ def test_the_limit_counts_files_and_further_places_come_with_them(engine: Engine
     flat = engine.search(_QUESTION, flat=True, limit=100, ranking=ranking, context=context)
     assert all(len(hit.places) == 1 for hit in flat.hits)
     grouped = engine.search(_QUESTION, limit=3, ranking=ranking, context=context)
-    assert len(grouped.hits) == 3
-    assert len({hit.path for hit in grouped.hits}) == 3
-    assert all(len(hit.places) <= MAX_PLACES for hit in grouped.hits)
-    expected: dict[str, list[tuple[int, int]]] = {}
+    expected: dict[str, list[Hit]] = {}
     for hit in flat.hits:
         if hit.path not in expected and len(expected) == 3:
             break
-        expected.setdefault(hit.path, []).append((hit.start_line, hit.end_line))
-    shown = {hit.path: [(place.start_line, place.end_line) for place in hit.places] for hit in grouped.hits}
-    assert shown == {path: lines[:MAX_PLACES] for path, lines in expected.items()}
-    assert list(shown) == list(expected)
+        expected.setdefault(hit.path, []).append(hit)
+    assert [hit.path for hit in grouped.hits] == list(expected)
+    for hit in grouped.hits:
+        assert len(hit.places) <= MAX_PLACES
+        assert [place.score for place in hit.places] == sorted((place.score for place in hit.places), reverse=True)
+        first = expected[hit.path][0]
+        assert (hit.score, hit.symbol) == (first.score, first.symbol)
+        assert hit.start_line <= first.start_line <= first.end_line <= hit.end_line
+        if len(expected[hit.path]) <= MAX_PLACES:
+            assert _lines(grouped.replace(hits=(hit,))) == _lines(flat.replace(hits=tuple(expected[hit.path])))
 
 
-@pytest.mark.parametrize("options", [{}, {"limit": 2}, {"budget": 900}, {"budget": 700, "limit": 3}, {"context": "function"}])
+@pytest.mark.parametrize("options", [{}, {"limit": 2}, {"context": "none"}, {"context": "function"}, {"snippet_lines": 5}])
 def test_pages_show_each_place_once(engine: Engine, options: dict[str, Any]) -> None:
     flat, grouped = _pages(engine, flat=True, **options), _pages(engine, **options)
-    assert sorted(_lines(grouped)) == sorted(_lines(flat))
-    assert len(set(_lines(grouped))) == len(_lines(grouped)) == grouped[0].total
+    assert _lines(*grouped) == _lines(*flat)
+    assert sum(page.places_shown for page in grouped) == grouped[0].total == flat[0].total
 
 
 @pytest.mark.parametrize("budget", [300, 700, 2000, 5000])
 def test_a_budget_counts_every_place_exactly(engine: Engine, budget: int) -> None:
-    for answer in _pages(engine, budget=budget, limit=4):
+    pages = _pages(engine, budget=budget, limit=4)
+    for answer in pages:
         places = [place for hit in answer.hits for place in hit.places]
-        assert all(place.tokens == count_tokens(place.text) for place in places)
+        assert all(place.tokens == count_tokens(place.full_text) for place in places)
         assert [hit.tokens for hit in answer.hits] == [sum(place.tokens for place in hit.places) for hit in answer.hits]
         assert answer.tokens == sum(hit.tokens for hit in answer.hits) <= budget
+    oversized = sum(bool(page.degraded) for page in pages)
+    assert oversized or sum(page.places_shown for page in pages) == pages[0].total
 
 
-def test_within_a_budget_the_same_places_are_shown_as_flat(engine: Engine) -> None:
-    for budget in (500, 1000, 2000, 4000):
-        flat = engine.search(_QUESTION, flat=True, limit=1000, budget=budget)
-        grouped = engine.search(_QUESTION, limit=1000, budget=budget)
-        if all(len(hit.places) < MAX_PLACES for hit in grouped.hits):
-            assert sorted(_lines([grouped])) == sorted(_lines([flat]))
+def test_places_that_touch_are_one(engine: Engine) -> None:
+    answer = engine.search(_QUESTION, limit=100)
+    assert answer.places_shown > sum(len(hit.places) for hit in answer.hits)
+    for hit in answer.hits:
+        ranges = sorted((place.start_line, place.end_line) for place in hit.places)
+        assert all(before[1] + 1 < after[0] for before, after in pairwise(ranges))
+
+
+def test_budget_that_is_left_shows_whole_functions(tmp_path: Path) -> None:
+    steps = [f"    total += weigh_parcel(order.parcels[{i}], rates[{i}])  # parcel {i}" for i in range(90)]
+    rows = ["def price_order(order, rates):", "    total = 0", *steps, "    return total", ""]
+    (tmp_path / "shop.py").write_text("\n".join(rows))
+    with Engine.open(tmp_path) as shop:
+        part = shop.search("weigh parcel 3", limit=1, flat=True).hits[0]
+        whole = shop.search("weigh parcel 3", limit=1, budget=8000).hits[0]
+        tight = shop.search("weigh parcel 3", limit=1, budget=part.tokens + 900).hits[0]
+    assert (whole.start_line, whole.end_line, whole.headers) == (1, 93, ())
+    assert part.end_line - part.start_line < 50
+    assert tight.end_line - tight.start_line < 92
+
+
+def test_headers_name_the_definitions_around_a_place(tmp_path: Path) -> None:
+    steps = [f"            self.weigh_parcel(order, {i})  # step {i}" for i in range(90)]
+    rows = ["class Shop:", "    def price(", "        self,", "        order,", "    ):", "        if order:", *steps, ""]
+    (tmp_path / "shop.py").write_text("\n".join(rows))
+    with Engine.open(tmp_path) as shop:
+        answer = shop.search("weigh parcel step 80", limit=1, snippet_lines=6)
+        flat = shop.search("weigh parcel step 80", limit=1, snippet_lines=6, flat=True)
+    hit = answer.hits[0]
+    assert hit.headers == ((1, "class Shop"), (2, "    def price( self, order, )"))
+    assert hit.places[0].full_text.startswith("class Shop …\n    def price( self, order, ) …\n            self.weigh")
+    assert answer.to_dict()["hits"][0]["headers"][0] == {"line": 1, "text": "class Shop"}
+    assert flat.hits[0].headers == ()
 
 
 def test_the_same_question_gives_the_same_bytes(engine: Engine) -> None:

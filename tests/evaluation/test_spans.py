@@ -11,6 +11,7 @@ from lurcher.evaluation import compare, evaluate, format_comparison, format_repo
 from lurcher.evaluation.datasets import load_dataset
 from lurcher.evaluation.metrics import median_change
 from lurcher.evaluation.spans import NEVER, graded_ndcg, line_scores, merge_ranges, read_in_order
+from lurcher.types import Answer, IndexState
 
 from .fakes import FakeSearcher, Mirror, hit, opening, write_lines, write_tree
 
@@ -120,7 +121,26 @@ def test_span_ranks_need_the_lines_and_file_ranks_only_the_file(tmp_path):
     assert (result.scores["hit@1"], result.scores["hit@5"]) == (0.0, 1.0)
     assert (result.scores["file_mrr@10"], result.scores["file_hit@1"]) == (0.5, 0.0)
     assert "recall@500t" not in result.scores
-    assert run.settings["limit"] == 50
+    assert run.settings["limit"] == 10
+
+
+def test_places_are_ranked_as_shown_and_lines_are_read_within_the_budget(tmp_path):
+    path, root = own_set(tmp_path, {"a.py": [[10, 12]]})
+    first, second = shown("x.py", 1, 3), shown("a.py", 10, 12)
+    grouped = first.with_places((*first.places, *shown("x.py", 8, 9).places))
+
+    class Packing:
+        def search(self, text, *, limit, budget=None, **options):
+            # With a budget the second file is shown, without one only the first.
+            hits = (grouped, second) if budget is None else (first,) if budget < 4000 else (second,)
+            return Answer("q", "hybrid", "natural-language", "default", ("code",), hits, 2, 0, None, IndexState(1, True, 0))
+
+    scores = evaluate(path, opening(Packing()), root=root).results[0].scores
+    assert scores["mrr@10"] == pytest.approx(1 / 3, abs=1e-6)
+    assert scores["file_mrr@10"] == 0.5
+    assert (scores["lines@2000t"], scores["lines@4000t"]) == (0.0, 1.0)
+    unpacked = evaluate(path, opening(Packing()), root=root, packed=False).results[0].scores
+    assert unpacked["lines@2000t"] == 1.0
 
 
 def test_lines_that_the_tree_lacks_are_left_out_and_counted(tmp_path):

@@ -37,8 +37,8 @@ _GRAMMARS = re.compile(r'"grammars": \{(?:"[^"]*": \{[^}]*\}(?:, )?)*\}, ')
 _CURSOR = re.compile(r'("next": "|--continue )([A-Za-z0-9_-]{36,})')
 _FOLDER_AND_INDEX, _SEAL = slice(9, 21), slice(-8, None)
 """Where the bytes of a cursor are that depend on where the tree is and when it was indexed."""
-_HEADING = re.compile(r"^\S+:\d+(-\d+)?(:\d+)?\s.*\d\.\d+$")
-"""The line above an excerpt in the text form: path, lines, symbol, score."""
+_HEADING = re.compile(r"^\S*:\d+(-\d+)?(:\d+)?\s.*\d\.\d+$")
+"""The line above an excerpt in the text form: path, except for further places of a file, lines, symbol, score."""
 _LIST_LINES = 40
 """A digest shows this many entries of a list."""
 

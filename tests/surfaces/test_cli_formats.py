@@ -22,7 +22,6 @@ def test_vimgrep_leads_to_lines_that_are_there(shared: Path, run: Callable[..., 
     assert result.status == 0
     rows = result.out.splitlines()
     assert len({row.partition(":")[0] for row in rows}) == 5
-    assert len(rows) > 5  # one for each place
     for row in rows:
         match = LINE.fullmatch(row)
         assert match is not None

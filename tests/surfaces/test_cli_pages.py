@@ -30,9 +30,10 @@ def pages(ask: Callable[..., Any], *arguments: Any) -> list[dict[str, Any]]:
     [(), ("--snippet-lines", "3"), ("--context", "function"), ("--context", "class"), ("--ranking", "classic")],
     ids=["blocks", "snippets", "functions", "classes", "classic"],
 )
-def test_following_next_shows_every_hit_exactly_once(
+def test_following_next_shows_every_place_exactly_once(
     shared: Path, ask: Callable[..., Any], budget: int | None, shape: tuple[str, ...]
 ) -> None:
+    shape = (*shape, "--flat")
     everything = ask("search", QUESTION, shared, "--json", "-k", "1000", *shape).json
     assert everything["next"] is None and len(everything["hits"]) == everything["total"] > 10
     limits = () if budget is None else ("--budget", str(budget))

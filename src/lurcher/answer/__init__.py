@@ -89,12 +89,13 @@ class Page(Record):
 
 def pack(
     cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START,
-    patience: int = MAX_WAITING, group: Callable[[int], object] = int,
+    patience: int = MAX_WAITING, group: Callable[[int], object] = int, add: Add | None = None,
 ) -> Page:  # fmt: skip
     """Fill one page from results 0 … total - 1, which are in score order; `cost(i)` is called at most once per result.
 
-    Results of the same `group` make one hit, and a page has at most `limit` hits. Stop after `patience` results that do not
-    fit the budget.
+    Results of the same `group` make one hit, and a page has at most `limit` hits. `add(i, members)` returns the tokens that
+    result i adds to a hit, and the number of its places then; None: all are places of their own. Stop after `patience`
+    results that do not fit the budget.
     """
     if limit < 1:
         raise QueryError(f"the limit is {limit}; a page holds at least one hit", "use a limit of 1 or more")
@@ -108,27 +109,30 @@ def pack(
     costs: list[int] = []
     waiting: list[int] = []
     oversized: list[int] = []
-    hits: dict[object, int] = {}
+    hits: dict[object, tuple[int, ...]] = {}
     position, too_large = start.position, 0
 
     def place(index: int) -> bool:
         """Shows a result, or lets it wait; False if the page is full, so that it ends before this one."""
         nonlocal left, too_large
         hit = group(index)
-        places = hits.get(hit, 0)
-        if left == 0 or (not places and len(hits) == limit):
+        members = hits.get(hit, ())
+        if left == 0 or (not members and len(hits) == limit):
             return False
-        price = 0 if budget is None and places == MAX_PLACES else cost(index)
+        price, places = cost(index), len(members) + 1
         if budget is not None and price > budget:
             oversized.append(index)
-        elif left is not None and price > left:
+            return True
+        if members and add is not None:
+            price, places = add(index, members)
+        if left is not None and price > left:
             waiting.append(index)
             too_large += 1
-        elif places == MAX_PLACES:
+        elif places > MAX_PLACES:
             waiting.append(index)
         else:
             left = None if left is None else left - price
-            hits[hit] = places + 1
+            hits[hit] = (*members, index)
             shown.append(index)
             costs.append(price)
         return True
@@ -393,19 +397,38 @@ def _decode_numbers(raw: bytes) -> list[int]:
 
 
 Lap: TypeAlias = "Callable[[str], None]"
+Add: TypeAlias = "Callable[[int, Sequence[int]], tuple[int, int]]"
 
 
 class Listing(Protocol):
-    """Places in order, each made on access, as a hit of its own.
-
-    A listing may have `prefetch`, which gets the positions that will be accessed, and `group`: places with the same value are
-    shown as one hit.
-    """
+    """Places in order, each made on access. Unless a listing says otherwise, each is a hit of its own."""
 
     def __len__(self) -> int: ...
     def score(self, i: int) -> float: ...
     def cost(self, i: int) -> int: ...
-    def hit(self, i: int) -> Hit: ...
+    def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
+        """One place, together with those that are joined to it, as a hit."""
+
+    def group(self, i: int) -> object:
+        """The same value for all that is shown as one hit."""
+        return i
+
+    def join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
+        """The places of a hit: those that touch are shown as one, best first; and so are the places themselves."""
+        return [(i,) for i in members]
+
+    def add(self, i: int, members: Sequence[int]) -> tuple[int, int]:
+        """The tokens that a place adds to a hit with these members, and the number of the hit's places then."""
+        return self.cost(i), len(members) + 1
+
+    def widen(self, i: int, members: Sequence[int], left: int) -> int:
+        """Show the whole function of a place of a hit, if that takes no more tokens than are left; returns how many it took."""
+        return 0
+
+    def prefetch(self, positions: Sequence[int]) -> None:
+        """Announces the positions whose hits will be made."""
+        return
+
     def candidate(self, i: int) -> Candidate:
         """The hit as a reranker reads it."""
     def location(self, i: int) -> str:
@@ -490,30 +513,37 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
         lap("rerank")
     elif query.rerank:
         notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", Template("use {mode=hybrid}")),)
-    group: Callable[[int], object] = getattr(listing, "group", int)
     page = pack(
-        lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
-        start=cursor.place if cursor else START, patience=settings.search.patience, group=lambda i: group(second.before(i)),
+        (lambda i: listing.cost(second.before(i))) if query.budget is not None else (lambda i: 0),
+        len(listing), budget=query.budget, limit=query.limit, start=cursor.place if cursor else START,
+        patience=settings.search.patience, group=lambda i: listing.group(second.before(i)),
+        add=lambda i, members: listing.add(second.before(i), [second.before(member) for member in members]),
     )  # fmt: skip
-    places = [second.before(i) for i in page.indices]
-    prefetch = getattr(listing, "prefetch", None)
-    if prefetch is not None:
-        prefetch(places)
-    found_in: dict[object, list[Hit]] = {}
-    for i, place in zip(page.indices, places, strict=True):
-        found_in.setdefault(group(place), []).append(second.annotate(i, listing.hit(place)))
-    hits = tuple(map(_join_places, found_in.values()))
+    shown = {second.before(i): i for i in page.indices}
+    grouped: dict[object, list[int]] = {}
+    for position in shown:
+        grouped.setdefault(listing.group(position), []).append(position)
+    if query.budget is not None and (page.next is None or not page.next.waiting):
+        left = query.budget - page.tokens
+        for position in shown:
+            left -= listing.widen(position, grouped[listing.group(position)], left) if left > 0 else 0
+    listing.prefetch(list(shown))
+    hits = tuple([
+        _join_hits([second.annotate(shown[i], listing.hit(i, joined)) for i, *joined in listing.join(members)])
+        for members in grouped.values()
+    ])  # fmt: skip
     notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
     scores = second.stored if names else None
     following = encode_cursor(CursorState(page.next, found.fingerprint, scores)) if page.next else None
     lap("pack")
     return Answer(
-        query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
-        found.index, notes, {}, found.languages, found.at_least, found.named,
+        query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing),
+        sum([hit.tokens for hit in hits]), following,
+        found.index, notes, {}, found.languages, found.at_least, found.named, len(page.indices),
     )  # fmt: skip
 
 
-def _join_places(hits: Sequence[Hit]) -> Hit:
+def _join_hits(hits: Sequence[Hit]) -> Hit:
     """One hit with the places of all."""
     first, *others = hits
     return first.with_places([place for hit in hits for place in hit.places]) if others else first

@@ -18,7 +18,7 @@ from lurcher.runtime.stdlib import blake2b
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
-from lurcher.types import Hit, Match, Query, Record, Why
+from lurcher.types import Hit, Match, Query, Record, Why, with_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -350,57 +350,147 @@ class _BlockRanges(Sequence[tuple[int, FileRange]]):
         return i, self._known[i]
 
 
-class HitList:
-    """The places of a ranking, in order. Each text is cut and its tokens are counted once."""
+class Excerpt(Record):
+    """What a place shows: lines of a file, and the first lines of the definitions around them."""
+
+    __slots__ = ("text", "first", "last", "headers")
+
+    def __init__(self, text: str, first: int, last: int, headers: tuple[tuple[int, str], ...] = ()) -> None:
+        self.text, self.first, self.last = text, first, last
+        self.headers = headers
+        """Line and signature of each, outermost first."""
+
+
+class HitList(answer.Listing):
+    """The places of a ranking, in order. Each text is cut and its tokens are counted once.
+
+    If `grouped`, the places of a file are shown as one hit, those that touch as one place (a run of positions, best first),
+    and below the signatures of the definitions around them.
+    """
 
     def __init__(
         self, snapshot: Snapshot, places: Sequence[tuple[int, FileRange]], ranked: Ranking, query: Query, focus: Focus, *,
         grouped: bool = False,
     ) -> None:  # fmt: skip
-        """If `grouped`, the places of a file are shown as one hit."""
         self._snapshot = snapshot
         self._grouped = grouped
         self._places = places
         self._ranked = ranked
         self._query = query
         self._focus = focus
-        self._texts: dict[int, tuple[str, int, int]] = {}
-        self._costs: dict[int, int] = {}
+        self._widened: dict[int, FileRange] = {}
+        """Places that show the whole function."""
+        self._excerpts: dict[tuple[int, ...], Excerpt] = {}
+        self._costs: dict[tuple[int, ...], int] = {}
 
-    def text(self, i: int) -> tuple[str, int, int]:
-        known = self._texts.get(i)
+    # -- what a place shows -----------------------------------------------------------------------------------------------
+
+    def _range(self, run: Sequence[int]) -> FileRange:
+        if len(run) == 1:
+            return self._widened.get(run[0]) or self._places[run[0]][1]
+        return _span([self._widened.get(i) or self._places[i][1] for i in run])
+
+    def _key(self, run: tuple[int, ...]) -> tuple[int, ...]:
+        """Other than the run itself where places of it are widened."""
+        return (*run, *[-1 - i for i in run if i in self._widened]) if self._widened else run
+
+    def _excerpt(self, *run: int) -> Excerpt:
+        key = self._key(run)
+        known = self._excerpts.get(key)
         if known is None:
-            place = self._places[i][1]
-            if self._query.context == "none":
-                known = ("", place.start_line, place.end_line)
-            else:
-                text = read_text(self._snapshot, place)
-                known = (text, place.start_line, place.end_line)
-                if self._query.snippet_lines is not None:
-                    unit = self._ranked.unit(self._places[i][0])
-                    known = self._focus.lines(unit, text, place, self._query.snippet_lines)
-            self._texts[i] = known
+            known = self._excerpts[key] = self._read_excerpt(run)
         return known
 
-    def named(self, i: int) -> tuple[int, str | None, str | None]:
-        """The best line of a hit, and name and kind of the definition there."""
-        position, place = self._places[i]
-        unit, (text, first, last) = self._ranked.unit(position), self.text(i)
-        line = self._focus.line(unit, place, text, first, last)
-        return line, *self._focus.name_definition(unit, place, line, last)
+    def _read_excerpt(self, run: tuple[int, ...]) -> Excerpt:
+        place = self._range(run)
+        if self._query.context == "none":
+            return Excerpt("", place.start_line, place.end_line)
+        text, first, last = read_text(self._snapshot, place), place.start_line, place.end_line
+        lines = self._query.snippet_lines
+        if lines is not None and len(run) > 1:
+            parts = sorted([self._excerpt(i) for i in run], key=lambda part: part.first)
+            return Excerpt("".join([part.text for part in parts]), parts[0].first, parts[-1].last, parts[0].headers)
+        begin = place.start
+        if lines is not None:
+            whole = text
+            text, first, last = self._focus.lines(self._ranked.unit(self._places[run[0]][0]), whole, place, lines)
+            begin += len("".join(split_lines(whole)[: first - place.start_line]).encode())
+        if not self._grouped:
+            return Excerpt(text, first, last)
+        begin += len(text[: len(text) - len(text.lstrip())].encode())
+        return Excerpt(text, first, last, find_headers(self._snapshot, place.file, begin, first))
 
-    def cost(self, i: int) -> int:
-        if i not in self._costs:
+    def named(self, *run: int) -> tuple[int, str | None, str | None]:
+        """The best line of a place, and name and kind of the definition there."""
+        place, unit, shown = self._range(run), self._ranked.unit(self._places[run[0]][0]), self._excerpt(*run)
+        line = self._focus.line(unit, place, shown.text, shown.first, shown.last)
+        return line, *self._focus.name_definition(unit, place, line, shown.last)
+
+    def cost(self, *run: int) -> int:
+        key = self._key(run)
+        if key not in self._costs:
             measure = answer.estimate_tokens if self._query.budget is None else answer.count_tokens
-            self._costs[i] = measure(self.text(i)[0])
-        return self._costs[i]
+            shown = self._excerpt(*run)
+            self._costs[key] = measure(with_headers(shown.text, shown.headers))
+        return self._costs[key]
+
+    # -- hits of several places -------------------------------------------------------------------------------------------
+
+    def group(self, i: int) -> int:
+        return self._places[i][1].file if self._grouped else -1 - i
+
+    def join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
+        if len(members) == 1 or self._query.context == "none":
+            return [(i,) for i in members]
+        rank = {i: n for n, i in enumerate(members)}
+        runs: list[list[int]] = []
+        end = -1
+        for start, stop, i in sorted([(*self._extent(i), i) for i in members]):
+            # Excerpts never overlap unless functions are nested, and then they are not joined.
+            if start == end or (start < end and self._query.snippet_lines is None):
+                runs[-1].append(i)
+            else:
+                runs.append([i])
+            end = max(end, stop)
+        return sorted([tuple(sorted(run, key=rank.__getitem__)) for run in runs], key=lambda run: rank[run[0]])
+
+    def _extent(self, i: int) -> tuple[int, int]:
+        """Bytes of a whole place, lines of an excerpt; the end is the one behind."""
+        if self._query.snippet_lines is None:
+            place = self._range((i,))
+            return place.start, place.end
+        shown = self._excerpt(i)
+        return shown.first, shown.last + 1
+
+    def add(self, i: int, members: Sequence[int]) -> tuple[int, int]:
+        together = self.join((*members, i))
+        if self._query.budget is None:
+            return 0, len(together)
+        return sum([self.cost(*run) for run in together]) - self._total(members), len(together)
+
+    def _total(self, members: Sequence[int]) -> int:
+        return sum([self.cost(*run) for run in self.join(members)])
+
+    def widen(self, i: int, members: Sequence[int], left: int) -> int:
+        if not self._grouped or self._query.context != "block" or self._query.snippet_lines is not None:
+            return 0
+        here, unit = self._places[i][1], self._ranked.unit(self._places[i][0])
+        whole = _span((here, locate_hit(self._snapshot, unit, "function", partial(self._focus.byte, unit))))
+        more = whole.end - whole.start - (here.end - here.start)
+        if not 0 < more <= _MOST_BYTES_PER_TOKEN * left:
+            return 0
+        before = self._total(members)
+        self._widened[i] = whole
+        added = self._total(members) - before
+        if added <= left:
+            return added
+        del self._widened[i]
+        return 0
+
+    # -- one by one -------------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._places)
-
-    def group(self, i: int) -> int:
-        """The same number for all that is shown as one hit."""
-        return self._places[i][1].file if self._grouped else -1 - i
 
     def why(self, i: int) -> Why:
         return self._ranked.why(self._places[i][0])
@@ -426,21 +516,56 @@ class HitList:
         if self._query.reasons:
             self._ranked.prefetch([self._places[i][0] for i in positions])
 
-    def hit(self, i: int, *, named: bool = True) -> Hit:
+    def hit(self, i: int, joined: Sequence[int] = (), *, named: bool = True) -> Hit:
         """One hit; without `named` it has no symbol and kind, for corpora that name hits themselves."""
-        position, place = self._places[i]
-        score = self._ranked.score(position)
-        text, first, last = self.text(i)
+        run = (i, *joined)
+        position, unit_range = self._places[i]
+        place, shown = self._range(run), self._excerpt(*run)
         path = self._snapshot.path(place.file)
-        line, name, kind = self.named(i)
+        line, name, kind = self.named(*run)
         why = self._ranked.why(position) if self._query.reasons else Why()
         language, cell = self._snapshot.language(place.file), None
         if language == "jupyter":
             from lurcher.chunking.notebook import find_cell
 
-            cell = find_cell(self._snapshot.file_text(place.file), first, last)
-        identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
+            cell = find_cell(self._snapshot.file_text(place.file), shown.first, shown.last)
+        identity = blake2b(f"code\0{path}\0{unit_range.start}\0{unit_range.end}".encode(), digest_size=8)
         return Hit(
-            identity.hexdigest(), "code", path, first, last, language, name if named else None,
-            kind if named else None, score, self.cost(i), text, why, matches=self._focus.matches(place), line=line, cell=cell,
+            identity.hexdigest(), "code", path, shown.first, shown.last, language, name if named else None,
+            kind if named else None, self._ranked.score(position), self.cost(*run), shown.text, why,
+            matches=self._focus.matches(place), line=line, cell=cell, headers=shown.headers,
         )  # fmt: skip
+
+
+_MOST_BYTES_PER_TOKEN = 12
+"""Code has about four bytes per token: a function with more than this many for each token left is not even counted."""
+_MOST_HEADERS = 8
+
+
+def _span(ranges: Sequence[FileRange]) -> FileRange:
+    """From the first of some ranges of a file to the last."""
+    return FileRange(
+        ranges[0].file, min([place.start_line for place in ranges]), max([place.end_line for place in ranges]),
+        min([place.start for place in ranges]), max([place.end for place in ranges]),
+    )  # fmt: skip
+
+
+def find_headers(snapshot: Snapshot, file: int, byte: int, first: int) -> tuple[tuple[int, str], ...]:
+    """Line and signature of each type and function around a byte that begins before line `first`, outermost first."""
+    known = snapshot.headers.get((file, byte, first))
+    if known is not None:
+        return known
+    found: list[tuple[int, str]] = []
+    number, inner_end = snapshot.innermost(file, byte, _NAMING_KINDS), byte
+    while number >= 0 and len(found) < _MOST_HEADERS:
+        definition = snapshot.definition(number)
+        start = definition.start_byte
+        if definition.end_byte < inner_end:
+            break  # what ends where the inner one begins is not around it
+        if definition.start_line < first:
+            line, indent = snapshot.definition_line(file, number)
+            found.append((min(line, first - 1), indent + definition.signature))
+        number, inner_end = snapshot.innermost(file, start - 1, _NAMING_KINDS) if start else -1, definition.end_byte
+    headers = tuple(reversed(found))
+    snapshot.headers.put((file, byte, first), headers, 0)
+    return headers

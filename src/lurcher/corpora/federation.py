@@ -118,7 +118,7 @@ _ROOM = 5
 """Hits of a page for each source that must be on it: on a short page the best hits are worth more than variety."""
 
 
-class Merged:
+class Merged(Listing):
     """Hits of all sources, best first; those of a source that has something to say are on the first page."""
 
     def __init__(self, parts: Sequence[Findings], strengths: Sequence[Strength], limit: int) -> None:
@@ -146,14 +146,32 @@ class Merged:
     def score(self, i: int) -> float:
         return self._at(i)[0]
 
-    def cost(self, i: int) -> int:
+    def _place(self, i: int) -> tuple[Listing, int]:
         _, part, position = self._at(i)
-        return self._parts[part].listing.cost(position)
+        return self._parts[part].listing, position
+
+    def _positions(self, members: Sequence[int]) -> list[int]:
+        return [self._at(i)[2] for i in members]
+
+    def cost(self, i: int) -> int:
+        listing, position = self._place(i)
+        return listing.cost(position)
 
     def group(self, i: int) -> tuple[int, object]:
-        _, part, position = self._at(i)
-        group = getattr(self._parts[part].listing, "group", int)
-        return part, group(position)
+        listing, position = self._place(i)
+        return self._at(i)[1], listing.group(position)
+
+    def join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
+        here = dict(zip(self._positions(members), members, strict=True))
+        return [tuple(here[i] for i in run) for run in self._place(members[0])[0].join(list(here))]
+
+    def add(self, i: int, members: Sequence[int]) -> tuple[int, int]:
+        listing, position = self._place(i)
+        return listing.add(position, self._positions(members))
+
+    def widen(self, i: int, members: Sequence[int], left: int) -> int:
+        listing, position = self._place(i)
+        return listing.widen(position, self._positions(members), left)
 
     def candidate(self, i: int) -> Candidate:
         score, part, position = self._at(i)
@@ -167,9 +185,9 @@ class Merged:
         score, part, position = self._at(i)
         return self._told(self._parts[part].listing.why(position), score, part, position)
 
-    def hit(self, i: int) -> Hit:
+    def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
         score, part, position = self._at(i)
-        hit = self._parts[part].listing.hit(position)
+        hit = self._parts[part].listing.hit(position, self._positions(joined))
         return hit.replace(score=score, why=self._told(hit.why, score, part, position))
 
     def _told(self, why: Why, score: float, part: int, position: int) -> Why:

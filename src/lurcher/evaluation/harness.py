@@ -23,7 +23,8 @@ K = 10
 FETCHED = 20
 """Hits per query: twice K, so that ten files are left when only the first hit of each file counts."""
 LINES_FETCHED = 50
-"""Hits per query where lines are labelled: windows of a few lines must reach the largest token budget too."""
+"""Hits per query and budget where lines are labelled: windows of a few lines must reach the largest budget too. For ranks
+K hits are fetched, as users do: the more there are, the more places of the first files are among them."""
 TOKEN_BUDGETS = (500, 1000, 2000, 4000, 8000)
 WARM_UP = "open the index and read its tables"
 SHOWN_QUERY = 200
@@ -69,8 +70,8 @@ def evaluate(
     search_options = dict(options or {})
     if chosen.kind == "history":
         search_options.setdefault("sources", ["history"])
-    limit = limit or (LINES_FETCHED if chosen.kind == "spans" else FETCHED)
     budgets = BUDGETS if packed and chosen.kind == "spans" else ()
+    limit = limit or (K if budgets else LINES_FETCHED if chosen.kind == "spans" else FETCHED)
     total = sum(len(place.tasks) for place in chosen.places)
     tally = _Tally(warnings=list(chosen.warnings), left_out=Counter(chosen.left_out))
     for place in chosen.places:
@@ -145,7 +146,7 @@ def _answers(
             ms = (time.perf_counter() - started) * 1000
             tally.degraded.update(f"{entry.stage}: {entry.reason}" for entry in (answer.degraded if answer else ()))
             pages = {
-                budget: _split(searcher.search(task.text, **{**options, "limit": limit, "budget": budget}).hits)
+                budget: _split(searcher.search(task.text, **{**options, "limit": LINES_FETCHED, "budget": budget}).hits)
                 for budget in (budgets if answer is not None else ())
             }
             yield task, answer, ms, failure, pages

@@ -49,6 +49,11 @@ def read_in_order(hits: Iterable[Hit], at_most: float = NEVER) -> Iterator[Read]
     spent = 0.0
     for hit in hits:
         spent += count_tokens(f"{hit.path}:{hit.start_line}-{hit.end_line}\n")
+        for header, signature in hit.headers:
+            spent += count_tokens(f"{signature} …\n")
+            if spent > at_most:
+                return
+            yield Read(hit.path, header, spent)
         lines = hit.text.removesuffix("\n").split("\n")
         each = count_tokens(hit.text) / (sum(map(len, lines)) + len(lines))
         for number, line in enumerate(lines, hit.start_line):
@@ -81,7 +86,7 @@ def line_scores(hits: Sequence[Hit], gold: Gold, pages: Mapping[int, Sequence[Hi
     """The graded NDCG, the share of gold lines in each budget, precision, and tokens until the first gold line.
 
     `hits` has one hit per place, and so has each of `pages`: the answers within the budgets. A budget without one is read off
-    `hits`. The first gold line is looked for in the largest page, and after that in `hits`.
+    `hits`. The first gold line is looked for in the page of `PRECISION_BUDGET`, then in the largest, then in `hits`.
     """
     wanted = {(path, line) for path, ranges in gold.items() for first, last in ranges for line in range(first, last + 1)}
     pages = pages or {}
@@ -91,6 +96,7 @@ def line_scores(hits: Sequence[Hit], gold: Gold, pages: Mapping[int, Sequence[Hi
         scores[f"lines@{budget}t"] = len(seen & wanted) / len(wanted) if wanted else 0.0
         if budget == PRECISION_BUDGET:
             scores[f"precision@{budget}t"] = len(seen & wanted) / len(seen) if seen else 0.0
-    reads = (read for shown in (pages.get(BUDGETS[-1], ()), hits) for read in read_in_order(shown))
+    orders = (pages.get(PRECISION_BUDGET, ()), pages.get(BUDGETS[-1], ()), hits)
+    reads = (read for shown in orders for read in read_in_order(shown))
     scores[FIRST_LINE] = next((read.tokens for read in reads if (read.path, read.line) in wanted), float(NEVER))
     return scores

@@ -90,6 +90,8 @@ class Snapshot(TableSnapshot[Segment]):
         self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
         self._starting: BoundedCache[tuple[int, frozenset[str]], dict[int, list[int]]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
+        self.headers: BoundedCache[tuple[int, int, int], tuple[tuple[int, str], ...]] = BoundedCache(_MAX_CACHED_NAMES)
+        """File, byte and line of a place → the signatures above it."""
         self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
         """Cache: field weights → BM25 length norm of every unit."""
         self.explained: BoundedCache[tuple[str, tuple[str, ...], str], list[tuple[str, float]]] = BoundedCache(MAX_CACHED_TERMS)
@@ -583,6 +585,14 @@ class Snapshot(TableSnapshot[Segment]):
             known = qualified_name(name, kind, container), kind
             self._labels.put(number, known, 0)
         return known
+
+    def definition_line(self, file: int, number: int) -> tuple[int, str]:
+        """The line that has the name of a definition, below its decorators, and the indent of that line."""
+        definition, text = self.definition(number), self.file_text(file)
+        name = max(text.find(definition.name.encode(), definition.start_byte, definition.end_byte), definition.start_byte)
+        row = text[text.rfind(b"\n", 0, name) + 1 : name]
+        indent = row[: len(row) - len(row.lstrip())].decode("utf-8", "replace")
+        return definition.start_line + text.count(b"\n", definition.start_byte, name), indent
 
     def definition_terms(self, number: int) -> frozenset[str]:
         """The terms of a definition's qualified name."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher import answer
-from lurcher.answer import Findings, Lap, add_notes
+from lurcher.answer import Findings, Lap, Listing, add_notes
 from lurcher.config import Settings
 from lurcher.corpora.history.index import HistoryIndex, HistoryView
 from lurcher.corpora.history.outcomes import Verdicts
@@ -113,7 +113,7 @@ def search_history(
     )  # fmt: skip
 
 
-class _RankedCommits:
+class _RankedCommits(Listing):
     """The commits of all roots in one list, best first; ties go to the earlier root."""
 
     def __init__(self, parts: Sequence[_RankedRoot]) -> None:
@@ -154,7 +154,7 @@ class _RankedCommits:
         part, position = self._at(i)
         return part.ranking.why(int(part.ranking.commits[position]), float(part.ranking.scores[position]))
 
-    def hit(self, i: int) -> Hit:
+    def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
         part, position = self._at(i)
         hit = part.shown.hit(position)
         return hit.replace(path=part.root.label + hit.path) if part.root.label else hit

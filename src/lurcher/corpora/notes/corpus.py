@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lurcher import answer as cursors
-from lurcher.answer import Findings, Lap, add_notes
+from lurcher.answer import Findings, Lap, Listing, add_notes
 from lurcher.answer.hits import Focus, HitList, locate_hits
 from lurcher.config import Settings
 from lurcher.corpora.notes import ranking
@@ -43,7 +43,7 @@ _EXPLICIT_ANCHOR = re.compile(r"\{\s*#([\w:.-]+)[^{}]*\}\s*$")
 _LINK_SYNTAX = re.compile(r"[\[\]|#^]+")
 
 
-class NoteHits:
+class NoteHits(Listing):
     """Sections of notes as hits: title and headings of each, and the link and anchor that open it."""
 
     def __init__(self, snapshot: Snapshot, shown: HitList, vault: Vault, unit_at: Callable[[int], int]) -> None:
@@ -72,7 +72,7 @@ class NoteHits:
         title = self._vault.title(file)
         return replace(found, header=" ".join((self._snapshot.path(file), title, heading if heading != title else "")).strip())
 
-    def hit(self, i: int) -> Hit:
+    def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
         hit = self._shown.hit(i, named=False)
         file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
         heading = self._snapshot.definition(named) if named >= 0 else None

@@ -195,7 +195,7 @@ COMMANDS: tuple[Command, ...] = (
             p.SOURCE.but(choices=("code", "history", "notes", "all"), more=False, default="what the dataset is about"),
             p.MODE.but(help="how to read the queries"), p.RANKING, p.FUSION.but(help="how lanes become one order"),
             p.ALPHA.but(default=None), p.MMR.but(help="with --fusion linear: prefer unlike hits"),
-            p.LIMIT.but(help="hits per question", default="20; 50 where lines are labelled"), p.FLAT,
+            p.LIMIT.but(help="hits per question", default="20; 10 where lines are labelled"), p.FLAT,
             Parameter("baseline", help="measure a grep instead", choices=("grep-files", "grep-lines", "grep-rare")),
             Parameter("peer", help="measure another program instead", metavar="COMMAND"),
             Parameter("versus", help="also run with this setting, and compare", metavar="KEY=VALUE", many=True),

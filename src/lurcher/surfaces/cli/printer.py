@@ -237,6 +237,8 @@ def _text_lines(hit: Hit, painter: Painter, most: int) -> Iterable[str]:
                 first = start - hit.start_line
         shown = lines[first : first + most] if painter.on else lines
         width = len(str(hit.start_line + first + len(shown)))
+        for number, signature in hit.headers if first == 0 else ():  # they are around the first line of the place
+            yield painter.dim(f"{number:>{width}}  {printable(signature)} …")
         for i, line in enumerate(shown, hit.start_line + first):
             yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)))}"
         left = len(lines) - len(shown)

@@ -13,7 +13,7 @@ from lurcher import answer as tokens
 from lurcher import surfaces as p
 from lurcher.runtime.process import format_count
 from lurcher.surfaces.mcp.requests import WORDING
-from lurcher.types import Answer, Degraded, Hit, IndexState, Place
+from lurcher.types import Answer, Degraded, Hit, IndexState, Place, headers_data
 
 if TYPE_CHECKING:
     from lurcher.inspect.context import ContextAnswer
@@ -58,12 +58,12 @@ def hits_budget(budget: int) -> int:
 def render_search(answer: Answer, budget: int) -> ToolResult:
     shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
     places = [place for hit in answer.hits for place in hit.places]
-    total = answer.counted if answer.total > len(places) else ""
+    total = answer.counted if answer.total > answer.places_shown else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
     above, below = _render_notes(answer.degraded), _join_lines(first, more)
     # A token has at least one byte, so uncounted text costs at most its bytes.
-    around = sum(len(text.encode()) for text, _ in shown) - sum(len(place.text.rstrip("\n").encode()) for place in places)
+    around = sum(len(text.encode()) for text, _ in shown) - sum(len(place.full_text.rstrip("\n").encode()) for place in places)
     sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
     text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure)
     data = {
@@ -94,7 +94,7 @@ def _hit_text(hit: Hit) -> str:
 def _place_text(place: Place, path: str = "", version: str = "") -> str:
     head = f"{path}:{place.start_line}-{place.end_line}" + (f" cell {place.cell['number']}" if place.cell is not None else "")
     head += (f" {place.symbol}" if place.symbol else "") + version
-    body = place.text.rstrip("\n")
+    body = place.full_text.rstrip("\n")
     return f"{head}\n{body}\n" if body else f"{head}\n"
 
 
@@ -118,13 +118,20 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
         data["cell"] = hit.cell
     if hit.library is not None:
         data |= {"library": hit.library, "version": hit.version}
+    if hit.headers:
+        data["headers"] = headers_data(hit.headers)
     first, *further = hit.places
-    data["places"] = [_place_data(first), *({**_place_data(place), "text": place.text} for place in further)]
+    data["places"] = [_place_data(first), *map(_further_data, further)]
     return data
 
 
+def _further_data(place: Place) -> dict[str, Any]:
+    headers = {"headers": headers_data(place.headers)} if place.headers else {}
+    return {**_place_data(place), "text": place.text, **headers}
+
+
 def _place_data(place: Place) -> dict[str, Any]:
-    """All but the text."""
+    """All but what a hit has for its first place."""
     return {
         "start_line": place.start_line, "end_line": place.end_line, "line": place.best_line, "symbol": place.symbol,
         "kind": place.kind, "score": round(place.score, 4), **({"cell": place.cell} if place.cell is not None else {}),
@@ -346,15 +353,16 @@ _COMMIT = _object(
     file_count=_INT,
 )  # fmt: skip
 _CELL = _object(number=_INT, type=_TEXT, start_line=_INT, end_line=_INT)
+_HEADERS = _list_of(_object(line=_INT, text=_TEXT))
 _PLACE = _object(
-    "text", "cell", start_line=_INT, end_line=_INT, line=_INT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL, score=_FLOAT,
-    text=_TEXT, cell=_CELL,
+    "text", "cell", "headers", start_line=_INT, end_line=_INT, line=_INT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL,
+    score=_FLOAT, text=_TEXT, cell=_CELL, headers=_HEADERS,
 )  # fmt: skip
 _HIT = _object(
-    "commit", "note", "cell", "library", "version", source=_TEXT, path=_TEXT, start_line=_INT, end_line=_INT, line=_INT,
-    language=_TEXT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL, score=_FLOAT, text=_TEXT, commit=_COMMIT,
+    "commit", "note", "cell", "library", "version", "headers", source=_TEXT, path=_TEXT, start_line=_INT, end_line=_INT,
+    line=_INT, language=_TEXT, symbol=_TEXT_OR_NULL, kind=_TEXT_OR_NULL, score=_FLOAT, text=_TEXT, commit=_COMMIT,
     note={"type": "object"}, cell=_CELL,
-    library=_TEXT, version=_TEXT, places=_list_of(_PLACE),
+    library=_TEXT, version=_TEXT, headers=_HEADERS, places=_list_of(_PLACE),
 )  # fmt: skip
 SEARCH_SCHEMA = _object(
     "at_least", hits=_list_of(_HIT), total=_INT, at_least=_BOOL, next=_TEXT_OR_NULL, mode=_TEXT, index=_INDEX,

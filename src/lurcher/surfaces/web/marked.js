@@ -45,7 +45,9 @@ export function block(hit, terms, most = SHOWN) {
   const indent = indentOf(text.split("\n"));
   const draw = (all) => {
     const [first, last] = all ? [0, rows.length] : [from, to];
-    const list = [];
+    // Headers are what is around the first line of the place.
+    const list = (first ? [] : hit.headers || []).map((header) => h("div", { class: "line above" },
+      h("span", { class: "no", "aria-hidden": "true" }, header.line), h("span", { class: "code" }, `${header.text.trim()} …`)));
     for (let i = first; i < last; i += 1) {
       list.push(h("div", { class: "line" }, h("span", { class: "no", "aria-hidden": "true" }, hit.start_line + i), lineContent(outdented(rows[i], indent))));
     }
