@@ -32,6 +32,19 @@ def test_a_unit_named_by_the_question_comes_before_one_that_mentions_its_words()
     assert "class Redirect" in first and "# follow the redirect" in second
 
 
+def test_the_definition_named_by_the_question_is_the_first_place_of_its_file() -> None:
+    """It is a small part of its unit, which neither repeats the words nor is in a definition of that name."""
+    mentions = "def unrelated():\n" + "    value = 1  # follow the redirect\n" * 12
+    named = "def follow_redirect(value):\n    return value.location\n\n\ndef setup():\n" + "    counter = 1\n" * 30
+    text = mentions + "\n\n" + "buffer = 1\n" * 150 + "\n\n" + named
+    context = context_of({"src/session.py": text, "src/other.py": "x = 1\n"}, "how does it follow a redirect")
+    first = default.rank(context).units[0]
+    assert "def follow_redirect" in context.snapshot.unit_text(first)
+    around = context.snapshot.enclosing_definitions(int(context.snapshot.unit_file[first]), places._NAMING_KINDS)
+    number = around[first - context.snapshot.units_of(int(context.snapshot.unit_file[first]))[0]]
+    assert context.snapshot.definition_label(number)[0] == "setup"
+
+
 def test_the_formula_worked_by_hand() -> None:
     """Without a dense lane: v = u^0.5 · exp(3.5 · encl), and S = x · (v / max v)^0.15 · (v / max v of its file)^0.85 ·
     0.85^(n-1)."""

@@ -8,13 +8,17 @@ question's words, by rarity, in the names of the definitions around the unit's m
 the unit's place in its file.
 So a strong second unit comes before the first of a weaker file, and a unit that only mentions the words of a question comes
 after one that is named by them.
+
+For a question, the first place of a file is the unit with the largest v if encl may also be that of a definition that begins
+in the unit, and gets the largest v of its file: an answer begins with the definition that is named like the question. The
+others follow by v itself, so that the rest of a long function, in which nothing begins, stays before its neighbours.
 """
 
 from __future__ import annotations
 
 from math import exp, fsum, log
 
-from lurcher.query import REPORT, SYMBOL
+from lurcher.query import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import Context
 from lurcher.ranking.evidence import get_inline_factor
 from lurcher.sources.roles import INLINE_TESTS
@@ -73,11 +77,11 @@ def order_places(
 
 
 def _value_units(context: Context, weights: Weights, files: list[int], leads: list[int]) -> list[list[tuple[float, int]]]:
-    """log v and number of each unit that is placed, best first, by file."""
+    """log v and number of each unit that is placed, in order, by file."""
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
     least = LEAST_SHARE * highest
-    names = _EnclosingNames(context)
+    names = _Names(context)
     defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
     rows = []
@@ -96,14 +100,20 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
             if start < len(compared) and compared[start] == first:
                 near = cosines[start : start + count].tolist()
                 values = [v + weights.cosine * near[i] for v, i in zip(values, chosen, strict=True)]
-        named = names.shares(file, chosen)
-        row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, named, chosen, strict=True)]
         if int(snapshot.file_roles[file]) & INLINE_TESTS:
-            row = [(v + log(max(get_inline_factor(context, unit), _LEAST_FACTOR)), unit) for v, unit in row]
+            factors = [max(get_inline_factor(context, first + i), _LEAST_FACTOR) for i in chosen]
+            values = [v + log(factor) for v, factor in zip(values, factors, strict=True)]
+        around = names.around(file, chosen)
+        row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
             top = max(row)[0]
             row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
+        if context.plan.intent == LANGUAGE and len(row) > 1:
+            within = names.around_or_within(file, chosen)
+            named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, within, chosen, strict=True)]
+            unit = min(named, key=_best_first)[1]
+            row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
 
@@ -112,8 +122,11 @@ def _best_first(entry: tuple[float, int]) -> tuple[float, int]:
     return -entry[0], entry[1]
 
 
-class _EnclosingNames:
-    """Compares the question with the names of the definitions around units."""
+class _Names:
+    """Compares the question with the names of definitions: the share of its words, by weight and rarity, in a name.
+
+    Units are numbered within their file.
+    """
 
     def __init__(self, context: Context) -> None:
         self._snapshot = context.snapshot
@@ -129,13 +142,21 @@ class _EnclosingNames:
         self._terms = frozenset(self._worth)
         self._known: dict[int, float] = {-1: 0.0}
 
-    def shares(self, file: int, units: list[int]) -> list[float]:
-        """For units of a file, numbered within it, the share of the question's words, by weight and rarity, in the names
-        around their middle."""
+    def around(self, file: int, units: list[int]) -> list[float]:
+        """The share in the name of the innermost definition around the middle of each unit."""
         if not self._total:
             return [0.0] * len(units)
         around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
         return [self._share(around[i]) for i in units]
+
+    def around_or_within(self, file: int, units: list[int]) -> list[float]:
+        """The largest share in that name or in one of the names of the definitions that begin in the unit."""
+        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS)
+        shares = self.around(file, units)
+        return [
+            max(share, *map(self._share, starting[i])) if i in starting else share
+            for share, i in zip(shares, units, strict=True)
+        ]
 
     def _share(self, number: int) -> float:
         known = self._known.get(number)

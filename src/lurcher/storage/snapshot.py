@@ -88,6 +88,7 @@ class Snapshot(TableSnapshot[Segment]):
         self._labels: BoundedCache[int, tuple[str, str]] = BoundedCache(_MAX_CACHED_NAMES)
         self._definitions: BoundedCache[int, Definition] = BoundedCache(_MAX_CACHED_NAMES)
         self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
+        self._starting: BoundedCache[tuple[int, frozenset[str]], dict[int, list[int]]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
         self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
         """Cache: field weights → BM25 length norm of every unit."""
@@ -543,6 +544,25 @@ class Snapshot(TableSnapshot[Segment]):
             starts, ends = segment.units["start"][units].tolist(), segment.units["end"][units].tolist()
             known = self.innermost_all(file, [(start + end) // 2 for start, end in zip(starts, ends, strict=True)], kinds)
             self._enclosing.put(key, known, len(known))
+        return known
+
+    def starting_definitions(self, file: int, kinds: frozenset[str]) -> dict[int, list[int]]:
+        """Units of a file, numbered within it, in which definitions of `kinds` begin → the numbers of these."""
+        key = file, kinds
+        known = self._starting.get(key)
+        if known is None:
+            segment, first, count = self._definition_range(file)
+            rows = segment.definitions[first : first + count]
+            marks = _kind_marks(kinds)
+            position = self.segments.index(segment)
+            number = self._bases["definitions"][position] + first
+            offset = int(self.first_unit[file]) - self._bases["units"][position]
+            known = {}
+            for unit, kind in zip(rows["unit"].tolist(), rows["kind"].tolist(), strict=True) if count else ():
+                if marks[kind]:
+                    known.setdefault(unit - offset, []).append(number)
+                number += 1
+            self._starting.put(key, known, count)
         return known
 
     def _definition_range(self, file: int) -> tuple[Segment, int, int]:
