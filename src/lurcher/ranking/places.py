@@ -110,10 +110,11 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
             row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
         if context.plan.intent == LANGUAGE and len(row) > 1:
-            within = names.around_or_within(file, chosen)
+            within = names.around_or_within(file, chosen, around)
             named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, within, chosen, strict=True)]
             unit = min(named, key=_best_first)[1]
-            row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
+            if unit != row[0][1]:
+                row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
 
@@ -149,13 +150,12 @@ class _Names:
         around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
         return [self._share(around[i]) for i in units]
 
-    def around_or_within(self, file: int, units: list[int]) -> list[float]:
+    def around_or_within(self, file: int, units: list[int], around: list[float]) -> list[float]:
         """The largest share in that name or in one of the names of the definitions that begin in the unit."""
-        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS)
-        shares = self.around(file, units)
+        starting, share = self._snapshot.starting_definitions(file, _NAMING_KINDS), self._share
         return [
-            max(share, *map(self._share, starting[i])) if i in starting else share
-            for share, i in zip(shares, units, strict=True)
+            max(here, *[share(number) for number in starting[i]]) if i in starting else here
+            for here, i in zip(around, units, strict=True)
         ]
 
     def _share(self, number: int) -> float:
