@@ -9,9 +9,9 @@ the unit's place in its file.
 So a strong second unit comes before the first of a weaker file, and a unit that only mentions the words of a question comes
 after one that is named by them.
 
-For a question, the first place of a file is the unit with the largest v if encl counts the definitions that begin in the unit
-too, and gets the largest v of its file: an answer begins with the definition that is named like the question. The others follow
-by v itself, so that the rest of a long function, in which nothing begins, stays before its neighbours.
+For a question, the first place of a file is the unit with the largest v if encl may also be that of a definition that begins
+in the unit, and gets the largest v of its file: an answer begins with the definition that is named like the question. The
+others follow by v itself, so that the rest of a long function, in which nothing begins, stays before its neighbours.
 """
 
 from __future__ import annotations
@@ -110,10 +110,11 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
             row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
         if context.plan.intent == LANGUAGE and len(row) > 1:
-            within = names.around_and_within(file, chosen)
+            within = names.around_or_within(file, chosen, around)
             named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, within, chosen, strict=True)]
             unit = min(named, key=_best_first)[1]
-            row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
+            if unit != row[0][1]:
+                row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
 
@@ -123,7 +124,7 @@ def _best_first(entry: tuple[float, int]) -> tuple[float, int]:
 
 
 class _Names:
-    """Compares the question with the names of definitions: the share of its words, by weight and rarity, that they hold.
+    """Compares the question with the names of definitions: the share of its words, by weight and rarity, in a name.
 
     Units are numbered within their file.
     """
@@ -140,30 +141,29 @@ class _Names:
                 for term in (group.word, *group.forms):
                     self._worth.setdefault(term, (group.word, worth))
         self._terms = frozenset(self._worth)
-        self._known: dict[int, frozenset[tuple[str, float]]] = {-1: frozenset()}
+        self._known: dict[int, float] = {-1: 0.0}
 
     def around(self, file: int, units: list[int]) -> list[float]:
-        """By the names of the definitions around the middle of units."""
+        """The share in the name of the innermost definition around the middle of each unit."""
+        if not self._total:
+            return [0.0] * len(units)
         around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
-        return [self._share(self._find_words(around[i])) for i in units]
+        return [self._share(around[i]) for i in units]
 
-    def around_and_within(self, file: int, units: list[int]) -> list[float]:
-        """By these and the names of the definitions that begin in the units."""
-        around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
-        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS)
-        none: list[int] = []
+    def around_or_within(self, file: int, units: list[int], around: list[float]) -> list[float]:
+        """The largest share in that name or in one of the names of the definitions that begin in the unit."""
+        starting, share = self._snapshot.starting_definitions(file, _NAMING_KINDS), self._share
         return [
-            self._share(self._find_words(around[i]).union(*[self._find_words(number) for number in starting.get(i, none)]))
-            for i in units
+            max(here, *[share(number) for number in starting[i]]) if i in starting else here
+            for here, i in zip(around, units, strict=True)
         ]
 
-    def _share(self, found: frozenset[tuple[str, float]]) -> float:
-        return fsum([worth for _, worth in found]) / self._total if found else 0.0
-
-    def _find_words(self, number: int) -> frozenset[tuple[str, float]]:
-        """The words of the question in the qualified name of a definition, each with its worth."""
+    def _share(self, number: int) -> float:
         known = self._known.get(number)
         if known is None:
-            terms = self._terms & self._snapshot.definition_terms(number)
-            known = self._known[number] = frozenset([self._worth[term] for term in terms])
+            terms = self._snapshot.definition_terms(number)
+            known = 0.0
+            if not self._terms.isdisjoint(terms):
+                known = fsum([worth for _, worth in {self._worth[term] for term in self._terms & terms}]) / self._total
+            self._known[number] = known
         return known
