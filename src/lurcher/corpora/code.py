@@ -14,6 +14,7 @@ from lurcher.lanes import LaneResult, Request, run_lanes, symbol
 from lurcher.query import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
 from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
+from lurcher.ranking.confidence import judge_confidence
 from lurcher.runtime.kernel import np
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
@@ -353,6 +354,7 @@ def findings_of(
         ranked.notes + of_patterns + _unknown_name(context) + notes, languages,
         reranked=context.plan.mode not in _NOT_RERANKED, at_least=at_least,
         named=_places_named(context) if len(places) > query.limit else None,
+        confidence=judge_confidence(context, ranked.name, len(places)),
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ _PLACES = {
 class Context:
     __slots__ = (
         "snapshot", "plan", "settings", "lanes", "allowed", "limit", "own_words", "role_factors", "nearest", "cosines",
-        "notes", "alpha", "mmr", "weighed",
+        "notes", "alpha", "mmr", "weighed", "file_scores",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,8 @@ class Context:
         """Lambda of maximal marginal relevance; None: no diversification."""
         self.weighed: LexicalScores | None = None
         """What `evidence.weigh_units` made of the lexical scores."""
+        self.file_scores: Sequence[float] = ()
+        """The scores of the best files, best first, of the ranking that sums evidence."""
 
     @property
     def lexical(self) -> LexicalScores:

@@ -118,7 +118,9 @@ def rank(context: Context) -> Ranking:
     leads = _choose_lead_units(context, files, [scores for _, _, scores in installed])
     values = x[files] / scale
     first = top_positions(context.snapshot, files, values, places.FILES)
-    ordered, scores = places.order_places(context, files[first].tolist(), values[first].tolist(), leads[first].tolist())
+    best = values[first].tolist()
+    context.file_scores = sorted(best, reverse=True)
+    ordered, scores = places.order_places(context, files[first].tolist(), best, leads[first].tolist())
     more = _order_rest(context, ordered, leads, values, min(scores, default=0.0), x)
 
     scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
