@@ -453,6 +453,11 @@ class Confidence(Record):
     ) -> None:
         self.level, self.likelihood, self.unknown_words = level, likelihood, unknown_words
 
+    @property
+    def weight(self) -> float:
+        """What scores are multiplied with, so that they compare between repositories; not so small that all look like 0."""
+        return max(0.1, self.likelihood["here"]) if self.likelihood else 1.0
+
 
 class Answer(Record):
     __slots__ = (
@@ -482,7 +487,7 @@ class Answer(Record):
         """How sure the answer is: strong, fair, weak or none; None where that is not known."""
         self.likelihood: dict[str, float] = {} if likelihood is None else likelihood
         """`here`: that what was searched has the answer, which compares between repositories; `first`: that the first file is
-        right. Empty where they are not known."""
+        right, if it has. Empty where they are not known."""
         self.unknown_words = unknown_words
         """Words of the query that occur nowhere in the index."""
 

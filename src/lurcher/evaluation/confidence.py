@@ -1,6 +1,7 @@
 """How well the confidence of answers tells right ones from wrong ones, and questions from those about another repository.
 
-AUC: the chance that of a right and a wrong answer, each drawn at random, the right one has the higher likelihood.
+AUC: the chance that of a right and a wrong answer, each drawn at random, the right one has the higher likelihood. Answers to
+names have no likelihood, and count only in the levels.
 """
 
 from __future__ import annotations
@@ -84,11 +85,13 @@ def summarise_confidence(results: Sequence[Judged], negatives: Sequence[Negative
     first: dict[str, Outcomes] = defaultdict(lambda: ([], []))
     here: dict[str, Outcomes] = defaultdict(lambda: ([], []))
     for result in judged:
-        first[result.repository][not result.scores["file_hit@1"]].append(result.likelihood.get("first", 0.0))
-        here[result.repository][0].append(result.likelihood.get("here", 0.0))
+        if result.likelihood:
+            first[result.repository][not result.scores["file_hit@1"]].append(result.likelihood["first"])
+            here[result.repository][0].append(result.likelihood["here"])
     foreign = [negative for negative in negatives if negative.confidence]
     for negative in foreign:
-        here[negative.repository][1].append(negative.likelihood.get("here", 0.0))
+        if negative.likelihood:
+            here[negative.repository][1].append(negative.likelihood["here"])
     levels = _count_levels(judged)
     return ConfidenceSummary(
         levels, auc_interval(first), levels[NONE] / len(judged), len(foreign), _count_levels(foreign) if foreign else None,
