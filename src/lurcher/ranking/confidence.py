@@ -40,7 +40,7 @@ STRONG_FROM = 0.8
 FILES = 10
 """Files whose scores are compared."""
 MIN_WORDS = 5
-"""Fewer words count as so many: of questions with three, 1 of 11 looks weak instead of 2, and of foreign ones still 10 of 11."""
+"""Fewer words count as so many: of questions with three, 1 of 11 looks weak, not 2, and of foreign ones still 10 of 11."""
 MAX_NAMED = 10
 """Unknown words that are named."""
 
