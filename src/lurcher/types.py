@@ -64,6 +64,8 @@ HEADING_PATH = " › "
 """Stands between a heading and those above it."""
 REVERTED, HOTFIXED, SUCCESS = "reverted", "hotfixed", "success"
 VERDICTS = (REVERTED, HOTFIXED, SUCCESS)
+STRONG, FAIR, WEAK, NONE = "strong", "fair", "weak", "none"
+"""How sure an answer is; `none`: nothing was found, or nothing that matches well."""
 """What can become of a commit."""
 
 # -- what chunking makes of a file ------------------------------------------------------------------------------------
@@ -441,17 +443,34 @@ class IndexState(Record):
         }
 
 
+class Confidence(Record):
+    """How sure an answer is, as in `Answer`."""
+
+    __slots__ = ("level", "likelihood", "unknown_words")
+
+    def __init__(
+        self, level: str | None, likelihood: dict[str, float] | None = None, unknown_words: tuple[str, ...] = ()
+    ) -> None:
+        self.level, self.likelihood, self.unknown_words = level, likelihood, unknown_words
+
+    @property
+    def weight(self) -> float:
+        """What scores are multiplied with, so that they compare between repositories; not so small that all look like 0."""
+        return max(0.1, self.likelihood["here"]) if self.likelihood else 1.0
+
+
 class Answer(Record):
     __slots__ = (
         "query", "mode", "intent", "ranking", "sources", "hits", "total", "tokens", "next", "index", "degraded", "timings_ms",
-        "languages", "at_least", "named", "places_shown",
+        "languages", "at_least", "named", "places_shown", "confidence", "likelihood", "unknown_words",
     )  # fmt: skip
 
     def __init__(
         self, query: str, mode: str, intent: str, ranking: str, sources: tuple[str, ...], hits: tuple[Hit, ...], total: int,
         tokens: int, next: str | None, index: IndexState, degraded: tuple[Degraded, ...] = (),
         timings_ms: dict[str, float] | None = None, languages: tuple[str, ...] = (), at_least: bool = False,
-        named: int | None = None, places_shown: int | None = None,
+        named: int | None = None, places_shown: int | None = None, confidence: str | None = None,
+        likelihood: dict[str, float] | None = None, unknown_words: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.query, self.mode, self.intent, self.ranking, self.sources, self.hits = query, mode, intent, ranking, sources, hits
         self.total, self.tokens, self.next, self.index, self.degraded = total, tokens, next, index, degraded
@@ -464,6 +483,43 @@ class Answer(Record):
         """Of a question for a name: in how many places it stands as a whole. All other hits have parts of it."""
         self.places_shown = len(hits) if places_shown is None else places_shown
         """How many of the `total` places the hits show; those that touch are shown as one."""
+        self.confidence = confidence
+        """How sure the answer is: strong, fair, weak or none; None where that is not known."""
+        self.likelihood: dict[str, float] = {} if likelihood is None else likelihood
+        """`here`: that what was searched has the answer, which compares between repositories; `first`: that the first file is
+        right, if it has. Empty where they are not known."""
+        self.unknown_words = unknown_words
+        """Words of the query that occur nowhere in the index."""
+
+    @property
+    def caveat(self) -> str:
+        """What to say before the hits: that they match badly, and which words are missing. Empty for a good answer."""
+        if self.confidence not in (WEAK, NONE) or not self.hits:
+            return ""
+        if self.confidence == NONE:
+            return f"No good match: these are only the nearest places{self._nowhere}"
+        return f"Weak match: these places may not be what you look for{self._nowhere}"
+
+    @property
+    def nothing(self) -> str:
+        """What to say of an answer without hits; empty for one that has some."""
+        return "" if self.hits else f"nothing found{self._nowhere}"
+
+    @property
+    def _nowhere(self) -> str:
+        return f"; nowhere in the index: {', '.join(self.unknown_words)}" if self.unknown_words else ""
+
+    @property
+    def assessment(self) -> dict[str, Any]:
+        """How sure the answer is, as data; what is not known is absent."""
+        if self.confidence is None:
+            return {}
+        return {
+            "confidence": self.confidence,
+            **({"likelihood": {name: round(p, 4) for name, p in self.likelihood.items()}} if self.likelihood else {}),
+            **({"unknown_words": list(self.unknown_words)} if self.unknown_words else {}),
+            **({"caveat": self.caveat} if self.caveat else {}),
+        }
 
     @property
     def counted(self) -> str:
@@ -484,6 +540,7 @@ class Answer(Record):
             "intent": self.intent,
             "ranking": self.ranking,
             "sources": list(self.sources),
+            **self.assessment,
             "hits": [hit.to_dict() for hit in self.hits],
             "total": self.total,
             **({"at_least": True} if self.at_least else {}),

@@ -37,7 +37,7 @@ def test_only_results_are_on_stdout(shared: Path, run: Callable[..., Any]) -> No
 
 def test_nothing_found_is_printed_on_stderr_only(shared: Path, run: Callable[..., Any]) -> None:
     result = run("search", "xylophone", shared)
-    assert (result.status, result.out, result.err) == (1, "", "nothing found\n")
+    assert (result.status, result.out, result.err) == (1, "", "nothing found; nowhere in the index: xylophone\n")
 
 
 def test_a_pipe_gets_plain_text_with_line_numbers(shared: Path, run: Callable[..., Any]) -> None:

@@ -14,7 +14,8 @@ from lurcher.answer import count_tokens
 HEAD = re.compile(r"^(?P<path>(?:\S.*?)?):(?P<first>\d+)-(?P<last>\d+)(?:  (?P<symbol>\S.*?))?  (?P<score>\d\.\d{3})$")
 
 ANSWER = {
-    "query": str, "mode": str, "intent": str, "ranking": str, "sources": list, "hits": list, "total": int, "tokens": int,
+    "query": str, "mode": str, "intent": str, "ranking": str, "sources": list, "confidence": str,
+    "likelihood": dict, "hits": list, "total": int, "tokens": int,
     "next": (str, type(None)), "index": dict, "degraded": list, "timings_ms": dict,
 }  # fmt: skip
 HIT = {

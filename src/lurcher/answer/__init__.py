@@ -31,7 +31,7 @@ from itertools import pairwise
 from lurcher.config import Settings
 from lurcher.errors import CursorError, QueryError, Template
 from lurcher.runtime.stdlib import Protocol, blake2b, dumps
-from lurcher.types import Answer, Degraded, Hit, IndexState, Record, Why
+from lurcher.types import NONE, Answer, Confidence, Degraded, Hit, IndexState, Record, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -461,14 +461,14 @@ class Findings(Record):
 
     __slots__ = (
         "sources", "listing", "mode", "intent", "ranking", "index", "fingerprint", "notes", "languages", "factors", "reranked",
-        "at_least", "named",
+        "at_least", "named", "confidence",
     )  # fmt: skip
 
     def __init__(
         self, sources: tuple[str, ...], listing: Listing, mode: str, intent: str, ranking: str, index: IndexState,
         fingerprint: Fingerprint, notes: tuple[Degraded, ...] = (), languages: tuple[str, ...] = (),
         factors: Mapping[str, tuple[int, Factor]] | None = None, reranked: bool = True, at_least: bool = False,
-        named: int | None = None,
+        named: int | None = None, confidence: Confidence | None = None,
     ) -> None:  # fmt: skip
         self.sources, self.listing, self.mode, self.intent, self.ranking = sources, listing, mode, intent, ranking
         self.index = index
@@ -483,6 +483,8 @@ class Findings(Record):
         """Whether the search stopped early, so that there are more hits than these."""
         self.named = named
         """The number of places with the queried name as a whole word."""
+        self.confidence = confidence
+        """How sure it is that these are right; None where that is not known."""
 
 
 class _Unchanged:
@@ -535,11 +537,15 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
     notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
     scores = second.stored if names else None
     following = encode_cursor(CursorState(page.next, found.fingerprint, scores)) if page.next else None
+    sure = found.confidence
+    if sure is None:
+        sure = Confidence(None if len(listing) else NONE)
     lap("pack")
     return Answer(
         query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing),
         sum([hit.tokens for hit in hits]), following,
-        found.index, notes, {}, found.languages, found.at_least, found.named, len(page.indices),
+        found.index, notes, {}, found.languages, found.at_least, found.named, len(page.indices), sure.level,
+        sure.likelihood, sure.unknown_words,
     )  # fmt: skip
 
 

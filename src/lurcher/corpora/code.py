@@ -14,11 +14,12 @@ from lurcher.lanes import LaneResult, Request, run_lanes, symbol
 from lurcher.query import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
 from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
+from lurcher.ranking.confidence import judge_confidence
 from lurcher.runtime.kernel import np
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.terms import compound
-from lurcher.types import Answer, Degraded, Query, Record, SymbolAnswer, SymbolHit
+from lurcher.types import Answer, Confidence, Degraded, Query, Record, StageWhy, SymbolAnswer, SymbolHit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,11 +264,11 @@ def needs_vectors(query: Query) -> bool:
 class Ranked(Record):
     """Every unit that matched a query, in order, and all that led to the order."""
 
-    __slots__ = ("snapshot", "context", "ranking", "name", "notes", "views")
+    __slots__ = ("snapshot", "context", "ranking", "name", "notes", "views", "confidence")
 
     def __init__(
         self, snapshot: Snapshot, context: Context, ranking: Ranking, name: str, notes: tuple[Degraded, ...],
-        views: Sequence[View] = (),
+        views: Sequence[View] = (), confidence: Confidence | None = None,
     ) -> None:  # fmt: skip
         self.snapshot, self.context, self.ranking = snapshot, context, ranking
         self.name = name
@@ -275,6 +276,7 @@ class Ranked(Record):
         self.notes = notes
         self.views = views
         """The local indexes behind the snapshot; none for a shared store."""
+        self.confidence = confidence
 
 
 def rank_units(
@@ -306,7 +308,10 @@ def rank_units(
         from lurcher.ranking.definitions_first import put_definitions_first
 
         ranking = put_definitions_first(context, ranking, query.mode)
-    return Ranked(snapshot, context, ranking, name, notes + failed)
+    sure = judge_confidence(context, name, len(ranking))
+    if sure is not None and sure.likelihood:
+        ranking.weigh(StageWhy("confidence", factor=sure.weight, note="how likely it is that the answer is here"))
+    return Ranked(snapshot, context, ranking, name, notes + failed, confidence=sure)
 
 
 def lanes_for(query: Query, plan: Plan, settings: Settings, model: Model) -> tuple[str, ...]:
@@ -353,6 +358,7 @@ def findings_of(
         ranked.notes + of_patterns + _unknown_name(context) + notes, languages,
         reranked=context.plan.mode not in _NOT_RERANKED, at_least=at_least,
         named=_places_named(context) if len(places) > query.limit else None,
+        confidence=ranked.confidence,
     )  # fmt: skip
 
 

@@ -353,7 +353,9 @@ def _best(part: Findings) -> float:
     if not len(part.listing):
         return 0.0
     own = part.ranking in ("default", "notes") and part.mode != "dense"
-    return part.listing.score(0) if own else _USUAL[source]
+    # The odds were fitted with scores that say nothing of how likely the answer is there.
+    weight = part.confidence.weight if part.confidence is not None else 1.0
+    return part.listing.score(0) / weight if own else _USUAL[source]
 
 
 def _rarities(snapshot: Snapshot, text: str) -> dict[str, float]:

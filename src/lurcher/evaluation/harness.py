@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lurcher.errors import DatasetError, LurcherError
+from lurcher.evaluation.confidence import Negative, choose_other_repositories
 from lurcher.evaluation.datasets import Dataset, Place, Target, Task, load_dataset, span_targets
 from lurcher.evaluation.metrics import first_of_each, hit_at, ndcg, reciprocal_rank, target_ranks, token_recall
 from lurcher.evaluation.runs import QueryResult, Run, new_run
@@ -56,6 +57,7 @@ def evaluate(
     only: Collection[str] = (),
     check_leaks: bool = True,
     packed: bool = True,
+    negatives: bool = False,
     progress: Progress | None = None,
 ) -> Run:
     """Scores an engine on a dataset.
@@ -63,8 +65,9 @@ def evaluate(
     `repos` holds exported trees (code) or bare git directories (issues, history, spans), `root` is the folder that your own
     questions are about, `work` keeps the trees that are exported from git. `options` go to every search; `settings`
     are only recorded. `only` restricts the run to some repositories. If the engine takes no `budget` (not `packed`), the lines
-    read within one are those of its first hits. Questions that cannot be run here are left out and counted; one that fails
-    scores 0, and when all fail, the error is raised.
+    read within one are those of its first hits. With `negatives`, each repository is also asked questions about another one, as
+    many as it has itself. Questions that cannot be run here are left out and counted; one that fails scores 0, and when all
+    fail, the error is raised.
     """
     chosen = _restrict(load_dataset(dataset, repos=repos, root=root), only)
     search_options = dict(options or {})
@@ -74,6 +77,7 @@ def evaluate(
     limit = limit or (K if budgets else LINES_FETCHED if chosen.kind == "spans" else FETCHED)
     total = sum(len(place.tasks) for place in chosen.places)
     tally = _Tally(warnings=list(chosen.warnings), left_out=Counter(chosen.left_out))
+    foreign = _ForeignTasks(chosen) if negatives else None
     for place in chosen.places:
         folder = _prepare(place, chosen.kind, work)
         files = list_files(folder) if chosen.kind != "history" else []
@@ -85,11 +89,12 @@ def evaluate(
         # Reading every file of hundreds of trees would take longer than asking one question of each.
         if check_leaks and not (chosen.kind == "spans" and place.commit):
             _warn_of_leaks(place, folder, files, tally.warnings)
-        for task, answer, ms, failure, pages in _answers(place, open_engine, folder, limit, search_options, tally, budgets):
+        others = foreign.take(place) if foreign is not None else ()
+        answers = _answers(place, open_engine, folder, limit, search_options, tally, budgets, others)
+        for task, answer, ms, failure, pages in answers:
             if progress is not None:
                 progress(place.name, len(tally.results), total)
-            hits = answer.hits if answer else ()
-            tally.results.append(_score(place, task, hits, judges[task.id], ms, failure, pages))
+            tally.results.append(_score(place, task, answer, judges[task.id], ms, failure, pages))
     if progress is not None:
         progress("", total, total)
     if not tally.results:
@@ -101,8 +106,9 @@ def evaluate(
     described = {"name": chosen.name, "kind": chosen.kind, "digest": chosen.digest}
     recorded = {"limit": limit, **search_options, **(settings or {})}
     return new_run(
-        tuple(tally.results), described, recorded, tally.opening_s, tuple(tally.warnings), dict(sorted(tally.left_out.items()))
-    )
+        tuple(tally.results), described, recorded, tally.opening_s, tuple(tally.warnings),
+        dict(sorted(tally.left_out.items())), tuple(tally.negatives),
+    )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -115,14 +121,31 @@ class _Tally:
     failures: list[LurcherError] = field(default_factory=list)
     degraded: Counter[str] = field(default_factory=Counter)
     opening_s: float = 0.0
+    negatives: list[Negative] = field(default_factory=list)
+
+
+class _ForeignTasks:
+    """Gives each repository the questions of another one, each question once."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._other = choose_other_repositories(place.repository for place in dataset.places)
+        self._left: dict[str, list[Task]] = defaultdict(list)
+        for place in dataset.places:
+            self._left[place.repository] += place.tasks
+
+    def take(self, place: Place) -> Sequence[Task]:
+        """As many as the place has itself, where there are so many."""
+        left, count = self._left[self._other[place.repository]], len(place.tasks)
+        taken, left[:count] = left[:count], []
+        return taken
 
 
 def _answers(
     place: Place, open_engine: OpenEngine, folder: Path, limit: int, options: Mapping[str, Any], tally: _Tally,
-    budgets: Sequence[int],
+    budgets: Sequence[int], foreign: Sequence[Task],
 ) -> Iterator[tuple[Task, Answer | None, float, LurcherError | None, dict[int, tuple[Hit, ...]]]]:  # fmt: skip
     """Each question with its answer or its error, the milliseconds, and its hits within each budget; a folder that does not
-    open fails them all."""
+    open fails them all. `foreign` questions are asked last, and go to the tally."""
     with ExitStack() as stack:
         started = time.perf_counter()
         try:
@@ -150,6 +173,13 @@ def _answers(
                 for budget in (budgets if answer is not None else ())
             }
             yield task, answer, ms, failure, pages
+        for task in foreign:
+            with suppress(LurcherError):  # it fails for its own repository as well, which is counted
+                answer = searcher.search(task.text, limit=limit, **options)
+                if answer.confidence is not None:
+                    tally.negatives.append(
+                        Negative(task.id, place.repository, task.variant, answer.confidence, _rounded(answer.likelihood))
+                    )
 
 
 def _split(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -251,12 +281,13 @@ def _warn_of_leaks(place: Place, folder: Path, files: Sequence[str], warnings: l
 def _score(
     place: Place,
     task: Task,
-    hits: tuple[Hit, ...],
+    answer: Answer | None,
     judges: list[Judge],
     ms: float,
     failure: LurcherError | None,
     pages: Mapping[int, tuple[Hit, ...]],
 ) -> QueryResult:
+    hits = answer.hits if answer is not None else ()
     places = _split(hits)
     chunk_ranks = target_ranks(places if task.gold else hits, judges)
     file_judges = [judge_target(Target(path), frozenset((path,))) for path in task.gold] if task.gold else judges
@@ -282,12 +313,18 @@ def _score(
         chunk_ranks=chunk_ranks,
         file_ranks=file_ranks,
         # Rounded here and not when saved, so that a run read back gives the same figures to the last digit.
-        scores={name: round(value, 6) for name, value in scores.items()},
+        scores=_rounded(scores),
         hits=len(hits),
         top=tuple(document_key(hit) for hit in hits[:K]),
         ms=round(ms, 3),
         error=f"{failure.code}: {failure.message}" if failure is not None else "",
+        confidence=(answer.confidence or "") if answer is not None else "",
+        likelihood=_rounded(answer.likelihood) if answer is not None else {},
     )
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in values.items()}
 
 
 def _counted(what: str, counts: Counter[str]) -> Iterator[str]:

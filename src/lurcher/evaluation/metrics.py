@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -23,6 +24,8 @@ EXACT_UP_TO = 12
 Item = TypeVar("Item")
 Rank = int | None
 Groups = Mapping[str, Sequence[float]]
+Outcomes = tuple[list[float], list[float]]
+"""What was predicted for right ones, and for wrong ones."""
 
 
 def target_ranks(hits: Sequence[Item], targets: Sequence[Callable[[Item], bool]]) -> tuple[Rank, ...]:
@@ -173,6 +176,36 @@ def median_change(pairs: Sequence[tuple[float, float]]) -> Interval:
     dice = random.Random(SEED)
     draws = [change(dice.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES)] if pairs else []
     return Interval(change(pairs), percentile(draws, 0.025), percentile(draws, 0.975), "queries", "queries")
+
+
+def auc(right: Sequence[float], wrong: Sequence[float]) -> float:
+    """The chance that of a right and a wrong one, each drawn at random, the right one has the larger value; ties count half."""
+    ordered = sorted(wrong)
+    below = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in right)
+    return below / (2 * len(right) * len(wrong))
+
+
+def auc_interval(groups: Mapping[str, Outcomes]) -> Interval | None:
+    """The AUC over all groups with its 95 % interval; None unless there are right and wrong ones.
+
+    Whole groups are resampled where there are enough, else the right ones and the wrong ones.
+    """
+    kept = [groups[name] for name in sorted(groups)]
+    right, wrong = [value for pair in kept for value in pair[0]], [value for pair in kept for value in pair[1]]
+    if not right or not wrong:
+        return None
+    dice = random.Random(SEED)
+    draws = []
+    for _ in range(RESAMPLES):
+        if len(kept) < MIN_GROUPS:
+            draws.append(auc(dice.choices(right, k=len(right)), dice.choices(wrong, k=len(wrong))))
+            continue
+        sample = dice.choices(kept, k=len(kept))
+        ones, others = [value for pair in sample for value in pair[0]], [value for pair in sample for value in pair[1]]
+        if ones and others:
+            draws.append(auc(ones, others))
+    resampled = "queries" if len(kept) < MIN_GROUPS else "repositories"
+    return Interval(auc(right, wrong), percentile(draws, 0.025), percentile(draws, 0.975), "queries", resampled)
 
 
 def permutation_test(groups: Groups, over: str) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import DatasetError
+from lurcher.evaluation.confidence import ConfidenceSummary
 from lurcher.evaluation.metrics import Interval, average, bootstrap, median_change, percentile, permutation_test, sign_test
 from lurcher.evaluation.runs import HEADLINES, Group, QueryResult, Run, Summary, by_repository, load_run
 from lurcher.evaluation.spans import BUDGETS, FIRST_LINE, NEVER, PRECISION_BUDGET
@@ -282,6 +283,8 @@ def _summary(summary: Summary, kind: str, *, several: bool) -> Iterable[str]:
         )
     if summary.first_line is not None:
         yield from _lines_read(summary)
+    if summary.confidence is not None:
+        yield from _confidence(summary.confidence)
     yield (
         f"any hit {summary.match_rate:.3f} · distinct first hits {summary.top1_diversity:.3f}"
         f" · first three repeat a {'commit' if kind == 'history' else 'file'} {summary.top3_duplicates:.3f}"
@@ -300,6 +303,18 @@ def _lines_read(summary: Summary) -> Iterable[str]:
         f" · tokens until the first labelled line: median {'never' if median >= NEVER else f'{median:.0f}'},"
         f" never read in {summary.first_line.never} of {summary.queries}"
     )
+
+
+def _confidence(found: ConfidenceSummary) -> Iterable[str]:
+    levels = "  ".join(f"{level} {count}" for level, count in found.levels.items())
+    yield f"confidence        {levels} · false alarms {found.false_alarms:.3f}{_auc('first file right', found.first_file)}"
+    if found.negative_levels is not None:
+        levels = "  ".join(f"{level} {count}" for level, count in found.negative_levels.items())
+        yield f"wrong repository  {levels} · noticed {found.noticed:.3f}{_auc('own against wrong', found.wrong_repository)}"
+
+
+def _auc(what: str, interval: Interval | None) -> str:
+    return "" if interval is None else f" · AUC {what} {interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def _rows(summary: Summary, kind: str) -> Iterable[Sequence[str]]:

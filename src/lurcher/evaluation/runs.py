@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import DatasetError
+from lurcher.evaluation.confidence import LEVELS, ConfidenceSummary, Negative, summarise_confidence
 from lurcher.evaluation.metrics import Interval, bootstrap, match_rate, mean, percentile, top1_diversity, top3_duplicate_rate
 from lurcher.evaluation.spans import FIRST_LINE, NEVER
 from lurcher.evaluation.trees import git
@@ -46,6 +47,8 @@ class Run:
     warnings: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     """Why questions of the dataset were not run, and how many."""
+    negatives: tuple[Negative, ...] = ()
+    """Answers to questions that were asked of another repository."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -60,6 +63,7 @@ class Run:
             "left_out": self.left_out,
             "aggregates": {summary.variant: summary.to_dict() for summary in self.summaries},
             "results": [result.to_dict() for result in self.results],
+            **({"negatives": [entry.to_dict() for entry in self.negatives]} if self.negatives else {}),
         }
 
 
@@ -81,6 +85,9 @@ class QueryResult:
     """The documents of the first hits, best first."""
     ms: float
     error: str = ""
+    confidence: str = ""
+    """The answer's; empty where it has none."""
+    likelihood: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -97,6 +104,7 @@ class QueryResult:
             "top": list(self.top),
             "ms": self.ms,
             "error": self.error,
+            **({"confidence": self.confidence, "likelihood": self.likelihood} if self.confidence else {}),
         }
 
 
@@ -120,6 +128,7 @@ class Summary:
     repositories: tuple[Group, ...] = field(default=())
     first_line: FirstLine | None = None
     """Where lines are labelled."""
+    confidence: ConfidenceSummary | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -137,6 +146,7 @@ class Summary:
             "languages": {group.name: group.to_dict() for group in self.languages},
             "repositories": {group.name: group.to_dict() for group in self.repositories},
             **({"first_line": self.first_line.to_dict()} if self.first_line else {}),
+            **({"confidence": self.confidence.to_dict()} if self.confidence else {}),
         }
 
 
@@ -164,10 +174,13 @@ class Group:
         return {"queries": self.queries, "scores": {name: round(value, 6) for name, value in self.scores.items()}}
 
 
-def summarise(results: Sequence[QueryResult], kind: str) -> tuple[Summary, ...]:
+def summarise(results: Sequence[QueryResult], kind: str, negatives: Sequence[Negative] = ()) -> tuple[Summary, ...]:
     """One summary per variant, in the order in which the variants appear."""
     variants = dict.fromkeys(result.variant for result in results)
-    return tuple(_summarise([r for r in results if r.variant == variant], variant, kind) for variant in variants)
+    return tuple(
+        _summarise([r for r in results if r.variant == variant], variant, kind, [n for n in negatives if n.variant == variant])
+        for variant in variants
+    )
 
 
 def by_repository(results: Iterable[QueryResult], metric: str) -> dict[str, list[float]]:
@@ -178,7 +191,7 @@ def by_repository(results: Iterable[QueryResult], metric: str) -> dict[str, list
     return dict(groups)
 
 
-def _summarise(results: list[QueryResult], variant: str, kind: str) -> Summary:
+def _summarise(results: list[QueryResult], variant: str, kind: str, negatives: Sequence[Negative]) -> Summary:
     metric, over = HEADLINES[kind]
     repositories = _groups(results, lambda result: result.repository)
     names = list(results[0].scores)
@@ -200,6 +213,7 @@ def _summarise(results: list[QueryResult], variant: str, kind: str) -> Summary:
         languages=_groups(results, lambda result: result.language),
         repositories=repositories,
         first_line=_first_line(results),
+        confidence=summarise_confidence(results, negatives),
     )
 
 
@@ -228,6 +242,7 @@ def new_run(
     opening_s: float,
     warnings: tuple[str, ...],
     left_out: dict[str, int] | None = None,
+    negatives: tuple[Negative, ...] = (),
 ) -> Run:
     """A run of now, on this machine, by this version."""
     return Run(
@@ -237,10 +252,11 @@ def new_run(
         machine=machine(),
         dataset=dataset,
         results=results,
-        summaries=summarise(results, dataset["kind"]),
+        summaries=summarise(results, dataset["kind"], negatives),
         opening_s=round(opening_s, 3),
         warnings=warnings,
         left_out=left_out or {},
+        negatives=negatives,
     )
 
 
@@ -299,6 +315,7 @@ def load_run(path: Path) -> Run:
             raise ValueError("results without the same scores")
         if len({result.id for result in results}) < len(results):
             raise ValueError("a question twice")
+        negatives = tuple(_negative(item) for item in _checked(raw.get("negatives", []), list))
         return Run(
             date=_checked(raw["date"], str),
             lurcher=_checked(raw["lurcher"], str),
@@ -306,10 +323,11 @@ def load_run(path: Path) -> Run:
             machine=_checked(raw["machine"], dict),
             dataset=dataset,
             results=results,
-            summaries=summarise(results, dataset["kind"]),
+            summaries=summarise(results, dataset["kind"], negatives),
             opening_s=_number(raw["opening_s"]),
             warnings=tuple(_checked(item, str) for item in _checked(raw["warnings"], list)),
             left_out={name: _checked(count, int) for name, count in _checked(raw.get("left_out", {}), dict).items()},
+            negatives=negatives,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(f"{path} is damaged: {type(error).__name__}: {error}", hint="evaluate again") from None
@@ -337,7 +355,25 @@ def _result(item: Any) -> QueryResult:
         hits=_checked(item["hits"], int),
         top=tuple(_checked(name, str) for name in _checked(item["top"], list)),
         ms=_number(item["ms"]),
+        confidence=_level(item),
+        likelihood=_likelihood(item),
     )
+
+
+def _negative(item: Any) -> Negative:
+    texts = {key: _checked(item[key], str) for key in ("id", "repository", "variant")}
+    return Negative(**texts, confidence=_level(item), likelihood=_likelihood(item))
+
+
+def _level(item: Any) -> str:
+    level: str = _checked(item.get("confidence", ""), str)
+    if level and level not in LEVELS:
+        raise ValueError(f"confidence {level}")
+    return level
+
+
+def _likelihood(item: Any) -> dict[str, float]:
+    return {name: _number(value) for name, value in _checked(item.get("likelihood", {}), dict).items()}
 
 
 def _checked(value: Any, kind: type) -> Any:

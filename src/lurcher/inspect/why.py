@@ -240,7 +240,7 @@ def _moves(ranking: str, why: Why) -> dict[str, tuple[float, str]]:
         value = why.fused
         moves["fusion"] = (value, "")
     for stage in why.stages:
-        if stage.stage == "scale" and stage.factor is not None:
+        if stage.stage in ("scale", "confidence") and stage.factor is not None:
             # Only the unit of the score changes, so the amounts before it are converted.
             value *= stage.factor
             moves = {name: (moved * stage.factor, note) for name, (moved, note) in moves.items()}

@@ -17,7 +17,7 @@ from lurcher.runtime import find
 from lurcher.runtime.kernel import np
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
-from lurcher.types import LaneWhy, Record, Why
+from lurcher.types import LaneWhy, Record, StageWhy, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _PLACES = {
 class Context:
     __slots__ = (
         "snapshot", "plan", "settings", "lanes", "allowed", "limit", "own_words", "role_factors", "nearest", "cosines",
-        "notes", "alpha", "mmr", "weighed",
+        "notes", "alpha", "mmr", "weighed", "best_files",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,8 @@ class Context:
         """Lambda of maximal marginal relevance; None: no diversification."""
         self.weighed: LexicalScores | None = None
         """What `evidence.weigh_units` made of the lexical scores."""
+        self.best_files: Sequence[tuple[int, float]] = ()
+        """The best files and their scores, best first, of the ranking that scores files."""
 
     @property
     def lexical(self) -> LexicalScores:
@@ -110,6 +112,14 @@ class Ranking:
         self._why = why
         self._more = more
         self._prefetch = prefetch
+        self._last: StageWhy | None = None
+
+    def weigh(self, stage: StageWhy) -> None:
+        """Multiply every score by the factor of a stage, the last one; the order stays."""
+        self._last = stage
+
+    def _weighed(self, score: float) -> float:
+        return score if self._last is None or self._last.factor is None else score * self._last.factor
 
     def __len__(self) -> int:
         return len(self._units) + (self._more.count if self._more else 0)
@@ -121,19 +131,20 @@ class Ranking:
             self._scores = np.concatenate((self._scores, scores))
             self._more = None
 
-    def at(self, position: int) -> tuple[int, float]:
-        """A unit and its score."""
+    def _at(self, position: int) -> tuple[int, float]:
+        """A unit and its score before it is weighed."""
         self._order_until(position)
         return int(self._units[position]), float(self._scores[position])
 
     def unit(self, position: int) -> int:
-        return self.at(position)[0]
+        return self._at(position)[0]
 
     def score(self, position: int) -> float:
-        return self.at(position)[1]
+        return self._weighed(self._at(position)[1])
 
     def why(self, position: int) -> Why:
-        return self._why(*self.at(position))
+        found = self._why(*self._at(position))
+        return found if self._last is None else found.replace(stages=(*found.stages, self._last))
 
     def why_of(self, unit: int, score: float) -> Why:
         """The reasons for a unit that has this score."""
@@ -163,8 +174,7 @@ class Ranking:
     @property
     def scores(self) -> list[float]:
         self._order_until(len(self))
-        found: list[float] = self._scores.tolist()
-        return found
+        return [self._weighed(score) for score in self._scores.tolist()]
 
 
 _COMMON_FOLDER_SHARE = 0.5

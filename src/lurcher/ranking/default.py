@@ -118,7 +118,9 @@ def rank(context: Context) -> Ranking:
     leads = _choose_lead_units(context, files, [scores for _, _, scores in installed])
     values = x[files] / scale
     first = top_positions(context.snapshot, files, values, places.FILES)
-    ordered, scores = places.order_places(context, files[first].tolist(), values[first].tolist(), leads[first].tolist())
+    best, their_scores = files[first].tolist(), values[first].tolist()
+    context.best_files = _put_in_order(context, best, their_scores)
+    ordered, scores = places.order_places(context, best, their_scores, leads[first].tolist())
     more = _order_rest(context, ordered, leads, values, min(scores, default=0.0), x)
 
     scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
@@ -201,6 +203,11 @@ def _collect_phrase(context: Context) -> list[Evidence]:
 def _scale_to_largest(values: NDArray[np.float64]) -> NDArray[np.float64]:
     highest = values.max(initial=0.0)
     return values / highest if highest > 0 else values
+
+
+def _put_in_order(context: Context, files: list[int], scores: list[float]) -> list[tuple[int, float]]:
+    rank = context.snapshot.path_rank
+    return sorted(zip(files, scores, strict=True), key=lambda entry: (-entry[1], rank[entry[0]]))
 
 
 def _choose_lead_units(

@@ -302,6 +302,8 @@ DENSE_FILES = 60
 DENSE_UNITS = 3
 DENSE_ALONE = 0.4
 """The least cosine of a card that finds a file without any word of the query; hand-set with the built-in table."""
+DENSE_NEAREST = 0.2
+"""The same where no file has a word of the query: better the nearest places, marked as weak, than nothing."""
 DENSE_MAX_LOSS = 0.95
 """The most that a file may lose of its other evidence: what was found by words stays found."""
 
@@ -325,9 +327,10 @@ def score_dense(context: Context, others: NDArray[np.float64], card: float, unit
     if not usable.any():
         return None
     cards = lane.cards()
+    near_from = DENSE_ALONE if (usable & (others > 0)).any() else DENSE_NEAREST
     kernel = native()
     if kernel is not None:
-        near_from = DENSE_ALONE if lane.known else np.inf
+        near_from = near_from if lane.known else np.inf
         chosen = kernel.contenders(
             cards, others, usable, snapshot.path_rank, card, DENSE_OFFSET, DENSE_STEEPNESS, near_from, DENSE_FILES
         )
@@ -340,7 +343,7 @@ def score_dense(context: Context, others: NDArray[np.float64], card: float, unit
         return gains
     nearness = card * (DENSE_OFFSET + DENSE_STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
     found = usable & (others > 0)
-    near = usable & (cards >= DENSE_ALONE) & lane.known
+    near = usable & (cards >= near_from) & lane.known
     compared = np.zeros(len(usable), bool)
     compared[top_files(snapshot, np.flatnonzero(found), (others + nearness)[found], DENSE_FILES)] = True
     compared[top_files(snapshot, np.flatnonzero(near), cards[near], DENSE_FILES)] = True

@@ -434,6 +434,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             settings=recorded,
             only=parsed.only,
             packed=not (parsed.baseline or parsed.peer),
+            negatives=parsed.negatives,
             progress=meter.update,
         )
 

@@ -200,6 +200,7 @@ COMMANDS: tuple[Command, ...] = (
             Parameter("peer", help="measure another program instead", metavar="COMMAND"),
             Parameter("versus", help="also run with this setting, and compare", metavar="KEY=VALUE", many=True),
             Parameter("compare", "switch", "compare two saved runs"),
+            Parameter("negatives", "switch", "also ask each repository questions about another, to measure confidence"),
             Parameter("save", help="save the run to this file", metavar="FILE"),
             Parameter("warnings", "switch", "list every warning"),
             p.STORE.but(help="search through this shared store, each repository as a project eval:NAME", default=None),

@@ -142,7 +142,7 @@ def from_here(locate: Locate) -> Callable[[str], str]:
 def print_answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> None:
     painter = Painter(use_colour())
     shown = from_here(locate)
-    print_notes(answer.degraded)
+    print_caveats(answer)
     out: list[str] = []
     for number, hit in enumerate(answer.hits):
         if number:
@@ -314,12 +314,19 @@ def _signed(amount: float) -> str:
 
 def print_footer(answer: Answer, timings: bool) -> None:
     """What belongs to the answer but is not a result goes to stderr."""
-    if not answer.hits:
-        print("nothing found", file=sys.stderr)
+    if answer.nothing:
+        print(printable(answer.nothing), file=sys.stderr)
     if answer.next:
         print(f"{answer.counted}; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
+
+
+def print_caveats(answer: Answer) -> None:
+    """That an answer is weak comes first, then its notes."""
+    if answer.caveat:
+        print(printable(answer.caveat), file=sys.stderr)
+    print_notes(answer.degraded)
 
 
 def print_notes(degraded: Sequence[Degraded]) -> None:

@@ -61,10 +61,10 @@ Searches of history also take --since, --until, --author and --outcome; notes ta
     "json": (
         "output for programs",
         """\
---json prints one object: `hits` (path, start_line, end_line, symbol, score, tokens, text, why; and `places`, all places of
-the file, of which the first gives the fields before it), `total`, `next`, `index` (how current it is) and `degraded`
-(what the answer does not cover, and what to do about it). Fields are added over time, never renamed. An
-error is {"error": {"code", "message", "hint"}} with exit status 2.
+--json prints one object: `confidence` (strong, fair, weak, none), `hits` (path, start_line, end_line, symbol, score, tokens,
+text, why; and `places`, all places of the file, of which the first gives the fields before it), `total`, `next`, `index`
+(how current it is) and `degraded` (what the answer does not cover, and what to do about it). Fields are added over
+time, never renamed. An error is {"error": {"code", "message", "hint"}} with exit status 2.
 
 --format vimgrep prints path:line:column:text. In Vim:
 

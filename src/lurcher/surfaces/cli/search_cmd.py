@@ -152,7 +152,7 @@ def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: b
         return FOUND if answer.hits else NOTHING
     from lurcher.surfaces.cli import printer
     if parsed.format == "vimgrep":
-        printer.print_notes(answer.degraded)
+        printer.print_caveats(answer)
         printer.print_vimgrep(answer, file_locator(engine))
         printer.print_footer(answer, getattr(parsed, "timings", False))
     else:

@@ -13,7 +13,7 @@ from lurcher import answer as tokens
 from lurcher import surfaces as p
 from lurcher.runtime.process import format_count
 from lurcher.surfaces.mcp.requests import WORDING
-from lurcher.types import Answer, Degraded, Hit, IndexState, Place, headers_data
+from lurcher.types import FAIR, NONE, STRONG, WEAK, Answer, Degraded, Hit, IndexState, Place, headers_data
 
 if TYPE_CHECKING:
     from lurcher.inspect.context import ContextAnswer
@@ -60,13 +60,13 @@ def render_search(answer: Answer, budget: int) -> ToolResult:
     places = [place for hit in answer.hits for place in hit.places]
     total = answer.counted if answer.total > answer.places_shown else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
-    first = "" if answer.hits else "nothing found"
-    above, below = _render_notes(answer.degraded), _join_lines(first, more)
+    above, below = _join_lines(answer.caveat, _render_notes(answer.degraded)), _join_lines(answer.nothing, more)
     # A token has at least one byte, so uncounted text costs at most its bytes.
     around = sum(len(text.encode()) for text, _ in shown) - sum(len(place.full_text.rstrip("\n").encode()) for place in places)
     sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
-    text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure)
+    text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure, answer.caveat)
     data = {
+        **answer.assessment,
         "hits": [data for _, data in shown],
         "total": answer.total,
         **({"at_least": True} if answer.at_least else {}),
@@ -296,13 +296,15 @@ def _take_fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int
     return kept, len(items) - len(kept)
 
 
-def _pack(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degraded], sure: bool = False) -> str:
+def _pack(
+    parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degraded], sure: bool = False, caveat: str = ""
+) -> str:
     """Join notes, parts and the line below them within the budget; the longest part is shortened, marked by `…`, until it fits.
 
-    If it is `sure` that they fit, tokens are not counted.
+    If it is `sure` that they fit, tokens are not counted. The `caveat` comes before all else.
     """
     texts = list(parts)
-    above = _render_notes(degraded)
+    above = _join_lines(caveat, _render_notes(degraded))
 
     def whole() -> str:
         said = "\n".join([*texts, below] if below else texts).strip("\n")
@@ -365,8 +367,9 @@ _HIT = _object(
     library=_TEXT, version=_TEXT, headers=_HEADERS, places=_list_of(_PLACE),
 )  # fmt: skip
 SEARCH_SCHEMA = _object(
-    "at_least", hits=_list_of(_HIT), total=_INT, at_least=_BOOL, next=_TEXT_OR_NULL, mode=_TEXT, index=_INDEX,
-    degraded=_DEGRADED,
+    "at_least", "confidence", "likelihood", "unknown_words", "caveat", confidence={"enum": [STRONG, FAIR, WEAK, NONE]},
+    likelihood=_object("here", "first", here=_FLOAT, first=_FLOAT), unknown_words=_list_of(_TEXT), caveat=_TEXT,
+    hits=_list_of(_HIT), total=_INT, at_least=_BOOL, next=_TEXT_OR_NULL, mode=_TEXT, index=_INDEX, degraded=_DEGRADED,
 )  # fmt: skip
 EXPLAIN_SCHEMA = _object(path=_TEXT, commits=_list_of({"type": "object"}), total=_INT, degraded=_DEGRADED)
 _SYMBOL = _object(

@@ -140,7 +140,7 @@ function draw(milliseconds) {
   const list = h("ol", { class: "hits", id: "hits" }, hitList(answer, state, choose));
   const text = summary(answer, milliseconds);
   const history = answer.hits.some((hit) => hit.source === "history") ? timeline(answer.hits, (position) => focusHit(position)) : null;
-  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, text), freshness(answer.index)), quickNotice(), notes(), history, list,
+  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, text), freshness(answer.index)), caveat(), quickNotice(), notes(), history, list,
     answer.next ? h("button", { type: "button", class: "further", id: "more-hits", onclick: loadMore }, "More hits") : null);
   byId("announcement").textContent = answer.hits.length ? `${text} for ${answer.query}` : `Nothing found for ${answer.query}`;
   chosen = -1;
@@ -168,6 +168,9 @@ function freshness(index) {
     covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is indexed so far; searching again indexes more.`) : null];
 }
 
+// That an answer is weak comes before its hits.
+const caveat = () => answer.caveat ? h("p", { class: "caveat", role: "status" }, `${answer.caveat}.`) : null;
+
 function notes() {
   const list = (answer.degraded || []).filter((entry) => entry.reason && !(isQuick() && entry.stage === "index"));
   return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, `; ${entry.hint}`) : null))) : null;
@@ -183,6 +186,7 @@ function showNothing(counts) {
       filtered(state) ? h("li", null, h("a", { href: address(unfiltered(state)) }, "Search without the filters")) : null,
       elsewhere.map(([name, count]) => h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: names[name] }) }, `${counted(count, "hit")} in ${name}`))),
       state.mode ? h("li", null, h("a", { href: address(inexact(state)) }, "Search for words and meaning instead")) : null,
+      answer.unknown_words ? h("li", null, `Nowhere in the index: ${answer.unknown_words.join(", ")}`) : null,
       h("li", null, "Try other words, fewer words, or part of a name."))));
 }
 
