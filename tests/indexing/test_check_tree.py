@@ -113,20 +113,20 @@ def test_a_file_that_becomes_a_repository_in_the_index_is_another(repo: Path) ->
 
 def test_only_the_index_may_be_rewritten(repo: Path) -> None:
     project = project_of(settled(repo))
-    standing = view(project).manifest.signature
-    assert standing is not None and standing.index == ".git/index"
-    about = standing.circumstances
-    assert standing.reindexed(str(repo), about, 0) is None  # as it was
+    signature = view(project).manifest.signature
+    assert signature is not None and signature.index == ".git/index"
+    about = signature.circumstances
+    assert signature.reindexed(str(repo), about, 0) is None  # as it was
     git(repo, "update-index", "--index-version", "4")
-    assert standing.reindexed(str(repo), about, 0) is not None
+    assert signature.reindexed(str(repo), about, 0) is not None
     for other in (
-        standing.replace(tracked="0" * 32), standing.replace(tracked=""), standing.replace(index=".git/HEAD"),
-        standing.replace(index="nowhere"), standing.replace(settled=False),
+        signature.replace(tracked="0" * 32), signature.replace(tracked=""), signature.replace(index=".git/HEAD"),
+        signature.replace(index="nowhere"), signature.replace(settled=False),
     ):  # fmt: skip
         assert other.reindexed(str(repo), about, 0) is None
-    assert standing.reindexed(str(repo), "other settings", 0) is None
+    assert signature.reindexed(str(repo), "other settings", 0) is None
     git(repo, "config", "a.b", "c")
-    assert standing.reindexed(str(repo), about, 0) is None
+    assert signature.reindexed(str(repo), about, 0) is None
 
 
 def test_after_a_first_index_that_took_its_time_the_second_question_is_quick(

@@ -51,9 +51,9 @@ def test_a_command_answers_from_lines_and_says_so(tree: Path, kernel: str) -> No
 def test_symbols_outlines_and_impacts_say_so(tree: Path) -> None:
     engine = opened(tree)
     assert said([note.to_dict() for note in engine.symbol("hello").degraded])
-    assert said([note.to_dict() for note in engine.outline(tree / "a.kt").standing.degraded])
-    assert not said([note.to_dict() for note in engine.outline(tree / "b.kt").standing.degraded])
-    assert said([note.to_dict() for note in engine.impact(tree / "b.kt").standing.degraded])
+    assert said([note.to_dict() for note in engine.outline(tree / "a.kt").basis.degraded])
+    assert not said([note.to_dict() for note in engine.outline(tree / "b.kt").basis.degraded])
+    assert said([note.to_dict() for note in engine.impact(tree / "b.kt").basis.degraded])
 
 
 def test_the_status_and_the_doctor_name_it(tree: Path) -> None:

@@ -164,7 +164,7 @@ FOLDER = (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
-    ("rows", "standing"),
+    ("rows", "signature"),
     [
         ({"../x.py": ROW}, None),
         ({"a/../../x.py": ROW}, None),
@@ -178,10 +178,10 @@ FOLDER = (1, 2, 3, 4)
     ],
 )
 def test_a_manifest_cannot_lead_out_of_the_tree(
-    tmp_path: Path, rows: dict[str, FileRow], standing: TreeSignature | None
+    tmp_path: Path, rows: dict[str, FileRow], signature: TreeSignature | None
 ) -> None:
     print_ = manifests.make_fingerprint(1500, "none")
-    manifests.write_manifest(tmp_path, Manifest(1, print_, (), rows, {}, 5, frozenset(), standing))
+    manifests.write_manifest(tmp_path, Manifest(1, print_, (), rows, {}, 5, frozenset(), signature))
     with pytest.raises(CorruptIndex):
         manifests.read_manifest(tmp_path, print_)
 
@@ -189,8 +189,8 @@ def test_a_manifest_cannot_lead_out_of_the_tree(
 def test_names_with_dots_are_only_names(tmp_path: Path) -> None:
     print_ = manifests.make_fingerprint(1500, "none")
     folders, read_by_git = {"": FOLDER, "a..b": FOLDER, "..c": FOLDER}, {"/x/../y": FOLDER, "z\udcff": FOLDER}
-    standing = TreeSignature("c", folders, {"d..": FOLDER}, read_by_git, 7, True)
-    written = Manifest(1, print_, (), {"a..b/x..y": ROW, "..c/...": ROW}, {}, 5, frozenset({"..c/..."}), standing)
+    signature = TreeSignature("c", folders, {"d..": FOLDER}, read_by_git, 7, True)
+    written = Manifest(1, print_, (), {"a..b/x..y": ROW, "..c/...": ROW}, {}, 5, frozenset({"..c/..."}), signature)
     manifests.write_manifest(tmp_path, written)
     assert manifests.read_manifest(tmp_path, print_) == written.replace(rows=dict(sorted(written.rows.items())))
 
@@ -208,7 +208,7 @@ def test_a_row_behind_a_link_is_not_checked(repo: Path, tmp_path: Path) -> None:
     assert check_tree(forged, repo, about, 10**6) is None
     status = (repo / "link").lstat()
     link = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    standing = manifest.signature.replace(folders={**manifest.signature.folders, "link": link})
-    assert check_tree(forged.replace(signature=standing), repo, about, 10**6) is None
+    signature = manifest.signature.replace(folders={**manifest.signature.folders, "link": link})
+    assert check_tree(forged.replace(signature=signature), repo, about, 10**6) is None
     inner = manifest.signature.replace(folders={**manifest.signature.folders, "no/where": link})
     assert check_tree(forged.replace(signature=inner), repo, about, 10**6) is None

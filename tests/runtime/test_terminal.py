@@ -50,6 +50,6 @@ def test_of_one_thing_every_command_says_one(tmp_path: Path, run: Callable[..., 
 
 def test_a_number_says_what_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     entry = Dependent("b.py", 1, "a.py", ("helper",), 3, 0.0625, "python", False)
-    standing = Basis(IndexState(1, True, 0), ())
-    print_inspect.print_impact(ImpactAnswer("a.py", "python", None, 1, (entry,), (), standing), tmp_path.joinpath)
+    basis = Basis(IndexState(1, True, 0), ())
+    print_inspect.print_impact(ImpactAnswer("a.py", "python", None, 1, (entry,), (), basis), tmp_path.joinpath)
     assert capsys.readouterr().out.endswith("helper  confidence 0.06\n")

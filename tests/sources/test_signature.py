@@ -156,9 +156,9 @@ def test_outside_of_git_too(tree: Path, change: str) -> None:
 def test_ignored_folders_are_not_read(tree: Path, put) -> None:
     put(tree, {"out/many/deep/x.py": "", "node_modules/a/b/c.js": ""})
     for use_git in (True, False):
-        standing = look(tree, use_git).signature
-        assert {"", "src", "empty/inside", "logs", "inner/hollow"} <= set(standing.folders)
-        assert not [path for path in standing.folders if path.startswith(("out", "node_modules", ".git"))]
+        signature = look(tree, use_git).signature
+        assert {"", "src", "empty/inside", "logs", "inner/hollow"} <= set(signature.folders)
+        assert not [path for path in signature.folders if path.startswith(("out", "node_modules", ".git"))]
 
 
 def test_another_work_tree_may_change_as_it_likes(tree: Path, put) -> None:
@@ -229,22 +229,22 @@ def test_settings_environment_and_user_count(tree: Path, monkeypatch: pytest.Mon
 
 
 def test_there_is_no_signature_where_it_could_miss_changes(tree: Path, put, monkeypatch: pytest.MonkeyPatch) -> None:
-    def standing(**settings: object) -> TreeSignature | None:
+    def signature(**settings: object) -> TreeSignature | None:
         return list_files(Root(tree, True, ""), FilesSettings(**settings)).signature
 
-    assert standing() is not None
-    assert standing(follow_symlinks=True) is None
+    assert signature() is not None
+    assert signature(follow_symlinks=True) is None
     put(tree, {".lurcherignore": "!out/\n"})
-    assert standing() is None
+    assert signature() is None
     (tree / ".lurcherignore").unlink()
     monkeypatch.setattr(worktree, "MAX_FOLDERS", 3)
-    assert standing() is None
+    assert signature() is None
     monkeypatch.undo()
     monkeypatch.setattr(git_command, "run_with_input", lambda *_, **__: (128, b""))
-    assert standing() is None
+    assert signature() is None
     monkeypatch.undo()
     (tree / ".git/config").write_text("[core\n")  # git fails and may work the next time
-    assert standing() is None
+    assert signature() is None
 
 
 def test_what_rules_bring_back_is_not_followed_outside_of_git_either(tree: Path, put) -> None:
@@ -268,15 +268,15 @@ def test_an_unreadable_folder_that_becomes_readable_shows(tree: Path) -> None:
 
 
 def test_only_an_unsettled_signature_is_computed(tree: Path) -> None:
-    standing = list_files(Root(tree, True, ""), FilesSettings()).signature
-    assert standing is not None
-    assert not standing.settled
+    signature = list_files(Root(tree, True, ""), FilesSettings()).signature
+    assert signature is not None
+    assert not signature.settled
     opened = os.open(tree, os.O_RDONLY)
-    assert not standing.holds(str(tree), opened, standing.circumstances)
+    assert not signature.holds(str(tree), opened, signature.circumstances)
     os.close(opened)
 
 
 def test_our_own_folder_can_be_left_out() -> None:
     seen = (0, 1, 1, 1)
-    standing = TreeSignature("", {"": seen, "own": seen, "own/x": seen, "owner": seen}, {"own/.gitignore": seen})
-    assert (list(standing.without("own").folders), standing.without("own").files) == (["", "owner"], {})
+    signature = TreeSignature("", {"": seen, "own": seen, "own/x": seen, "owner": seen}, {"own/.gitignore": seen})
+    assert (list(signature.without("own").folders), signature.without("own").files) == (["", "owner"], {})

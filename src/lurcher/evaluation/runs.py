@@ -20,6 +20,7 @@ from lurcher.evaluation.metrics import Interval, bootstrap, match_rate, mean, pe
 from lurcher.evaluation.spans import FIRST_LINE, NEVER
 from lurcher.evaluation.trees import git
 from lurcher.runtime import VERSION
+from lurcher.types import Record
 
 FORMAT = "lurcher-run/1"
 HEADLINES = {
@@ -337,6 +338,8 @@ def _plain(value: Any) -> Any:
     """A setting that JSON does not know, in a form that is the same in every process."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
+    if isinstance(value, Record):
+        return {name: getattr(value, name) for name in value.__slots__}
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     return str(value)
