@@ -7,7 +7,7 @@
 /* Kinds, as in OCCURRENCE_KINDS; MEMBER is added where a receiver stands before the name. */
 enum { READ, WRITE, CALL, TYPE, INHERITANCE, IMPORT, DECORATOR, DEFINITION, MEMBER, LABEL = DEFINITION | MEMBER };
 /* What a place in a node says of a name in it: nothing, a kind plus one, or to ask the node around. */
-enum { NOTHING = 0, LAST_KIND = LABEL + 1, PASS = 32, PASS_MEMBER, PASS_VALUE, PASS_ARGUMENT };
+enum { NOTHING = 0, LAST_KIND = LABEL + 1, PASS = 32, PASS_MEMBER, PASS_VALUE, PASS_ARGUMENT, PASS_TYPED };
 enum { SHORT_GAP = 15, MOST_LEVELS = 24 };
 
 typedef struct {
@@ -33,7 +33,7 @@ static inline uint8_t action_at(const OccurrenceRules *rules, const FlatNode *no
 
 static uint8_t kind_of(const OccurrenceRules *rules, const FlatNode *nodes, uint32_t node) {
     int kind = rules->names[nodes[node].symbol] - 1;
-    bool member = false, value = false, argument = false;
+    bool member = false, value = false, argument = false, typed = false;
     for (int level = 0; level < MOST_LEVELS; level++) {
         uint8_t action = action_at(rules, nodes, node);
         if (action < PASS) {
@@ -45,6 +45,7 @@ static uint8_t kind_of(const OccurrenceRules *rules, const FlatNode *nodes, uint
         member = member || action == PASS_MEMBER;
         value = value || action == PASS_VALUE;
         argument = argument || action == PASS_ARGUMENT;
+        typed = typed || action == PASS_TYPED;
         node = nodes[node].parent;
     }
     if (value && kind != TYPE && kind != INHERITANCE) {
@@ -52,6 +53,9 @@ static uint8_t kind_of(const OccurrenceRules *rules, const FlatNode *nodes, uint
     }
     if (argument) {
         kind = kind == INHERITANCE || kind == TYPE ? TYPE : kind == IMPORT ? IMPORT : READ;
+    }
+    if (typed && kind != INHERITANCE && kind != IMPORT && kind != DECORATOR) {
+        kind = TYPE;
     }
     if (kind == CALL && nodes[node].parent != NONE && action_at(rules, nodes, nodes[node].parent) == DECORATOR + 1) {
         kind = DECORATOR;
@@ -154,7 +158,7 @@ static PyObject *rules_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
         int field; /* below zero: any that has no action yet */
         PyObject *entry = PyTuple_GetItem(actions, i);
         failed = !PyTuple_Check(entry) || !PyArg_ParseTuple(entry, "IiI:action", &symbol, &field, &action);
-        if (!failed && (symbol >= self->types || field >= (int)self->fields || action > PASS_ARGUMENT ||
+        if (!failed && (symbol >= self->types || field >= (int)self->fields || action > PASS_TYPED ||
                         (action > LAST_KIND && action < PASS))) {
             failed = fail("an action that cannot be") < 0;
         }

@@ -278,7 +278,8 @@ class OccurrenceRules:
     places: str
     """A line each: `kind: node.field node …`, the kind being one of `KIND_NAMES` in occurrences.py; `label`, which is no use
     of a name; or what leaves the decision to the node around: `inside`, `member` (a receiver stands before the name), `value`
-    (what is indexed) or `argument` (in brackets, so at most a type). Without a field, any field that no other line names."""
+    (what is indexed), `argument` (in brackets, so at most a type) or `typed` (a type, unless the node around says more).
+    Without a field, any field that no other line names."""
 
 
 class Resolver(Protocol):

@@ -27,10 +27,11 @@ LABEL = DEFINITION | MEMBER
 """The name of an argument or of a key, which is no use of anything."""
 KIND_NAMES = ("read", "write", "call", "type", "inheritance", "import", "decorator", "definition")
 
-PASS, PASS_MEMBER, PASS_VALUE, PASS_ARGUMENT = range(32, 36)
+PASS, PASS_MEMBER, PASS_VALUE, PASS_ARGUMENT, PASS_TYPED = range(32, 37)
 _ACTIONS = {
     **{name: number + 1 for number, name in enumerate(KIND_NAMES)},
     "label": LABEL + 1, "inside": PASS, "member": PASS_MEMBER, "value": PASS_VALUE, "argument": PASS_ARGUMENT,
+    "typed": PASS_TYPED,
 }  # fmt: skip
 _SHORT_GAP = 15
 _MOST_LEVELS = 24
@@ -122,6 +123,8 @@ def _kind(kind: int, around: list[tuple[str, str]], places: dict[tuple[str, str]
         kind = READ
     if PASS_ARGUMENT in passed:
         kind = TYPE if kind in (INHERITANCE, TYPE) else kind if kind == IMPORT else READ
+    if PASS_TYPED in passed and kind not in (INHERITANCE, IMPORT, DECORATOR):
+        kind = TYPE
     if kind == CALL and depth and _action(around, depth - 1, places) == DECORATOR + 1:
         kind = DECORATOR
     return kind | MEMBER if PASS_MEMBER in passed and kind & ~MEMBER != DEFINITION else kind

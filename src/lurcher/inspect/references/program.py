@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 from lurcher.languages.detect import ecosystem_of, load_language
 from lurcher.languages.occurrences import (
+    CALL,
     DEFINITION,
     IMPORT,
     LABEL,
+    MEMBER,
+    READ,
     WRITE,
     Occurrence,
     decode_occurrences,
@@ -132,7 +135,7 @@ class SourceFile:
         known = self._names.get(name)
         if known is None:
             data = name.lstrip("#@$%").rstrip("?!=").encode("utf-8", "surrogatepass")
-            found = self.occurrences_between(0, 1 << 62, data) if data in self.text else []
+            found = self.occurrences_between(0, 1 << 62, data) if data and data in self.text else []
             known = self._names[name] = [entry for entry in found if entry[2] != LABEL]
         return known
 
@@ -143,9 +146,24 @@ class SourceFile:
 
     def occurrences_between(self, first: int, last: int, name: bytes | None = None) -> list[Occurrence]:
         try:
-            return decode_occurrences(self._encoded, self.text, name, first, last)
+            found = decode_occurrences(self._encoded, self.text, name, first, last)
         except ValueError as error:
             raise self.program.snapshot.corrupt(self.number, "its occurrences do not fit the text") from error
+        return [(start, end, self._adjusted(start, end, kind)) for start, end, kind in found]
+
+    def _adjusted(self, start: int, end: int, kind: int) -> int:
+        """The kind by what stands around the name, which some grammars leave out: whether it has a receiver, or is called."""
+        base = kind & ~MEMBER
+        if base in (DEFINITION, IMPORT):
+            return kind if kind == LABEL else base
+        before = self.text[max(0, start - 3) : start]
+        if base == READ and self.language == "dart" and self.text[end : end + 1] == b"(":
+            base = CALL
+        if before.endswith((b".", b"::", b"->")) and not before.endswith(b".."):
+            return base | MEMBER
+        if kind & MEMBER and not before.rstrip().endswith((b".", b":", b">", b"#")):
+            return READ if base == CALL else base
+        return base | kind & MEMBER
 
     def scope_at(self, byte: int) -> Symbol | None:
         """The innermost function or type around a byte."""

@@ -111,7 +111,7 @@ def _skip_operator(text: bytes, at: int) -> int | None:
     """Where the operator that takes a member out of something begins, if it ends here."""
     for operator in (b"?.", b"!.", b"->", b"::", b"."):
         if text[at - len(operator) : at] == operator:
-            return at - len(operator)
+            return None if text[at - 2 : at] == b".." else at - len(operator)
     return None
 
 
