@@ -351,24 +351,21 @@ class Engine:
         check: bool = True, progress: Progress = silent
     ) -> ReferencesAnswer:  # fmt: skip
         """Who uses a definition: `target` is a name, or a place as `FILE:LINE[:COLUMN]`; all uses, or the first `limit`."""
-        inspection = self._inspection("who uses a definition", progress, refresh=refresh, check=check)
-        return inspection.references(target, kinds, limit)
+        return self._inspection("who uses it", progress, refresh=refresh, check=check).references(target, kinds, limit)
 
     def calls(
         self, target: str | Path, *, direction: str = "callers", depth: int | None = None, limit: int | None = None,
         refresh: bool = True, check: bool = True, progress: Progress = silent
     ) -> CallsAnswer:  # fmt: skip
         """Who calls a definition (`callers`), what it calls (`callees`), or which `tests` reach it, over `depth` steps."""
-        inspection = self._inspection("who calls a definition", progress, refresh=refresh, check=check)
-        return inspection.calls(target, direction, depth, limit)
+        return self._inspection("who calls it", progress, refresh=refresh, check=check).calls(target, direction, depth, limit)
 
     def implementations(
         self, target: str | Path, *, limit: int | None = None, refresh: bool = True, check: bool = True,
         progress: Progress = silent
     ) -> ImplementationsAnswer:  # fmt: skip
         """The types below a type, or what overrides a member."""
-        inspection = self._inspection("what implements a type", progress, refresh=refresh, check=check)
-        return inspection.implementations(target, limit)
+        return self._inspection("what implements it", progress, refresh=refresh, check=check).implementations(target, limit)
 
     def outline(
         self, path: str | Path = ".", *, kinds: Sequence[str] = (), refresh: bool = True, check: bool = True,

@@ -345,9 +345,13 @@ USE_KIND = Parameter(
     "kind", help="only uses of this kind", metavar="KIND", many=True, http={},
     choices=("attribute", "call", "decorator", "import", "inheritance", "read", "type", "write"),
 )  # fmt: skip
+SHOW = Parameter(
+    "show", help="what to list", choices=("uses", "callers", "callees", "tests", "implementations"),
+    mcp={"help": "", "default": "uses"}, http={"default": "uses"},
+)  # fmt: skip
 DEPTH = Parameter(
     "depth", "int", "how many calls away to look", metavar="N", default="1; 3 for tests", low=1, high=10,
-    mcp={"help": "", "high": 10}, http={},
+    mcp={"help": ""}, http={},
 )  # fmt: skip
 KIND = Parameter(
     "kind", help="only this kind, such as class or function", metavar="KIND", many=True,

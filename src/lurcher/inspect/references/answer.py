@@ -135,7 +135,8 @@ class Finder:
             for symbol in self.program.file(match.file).symbols:
                 if (symbol.definition.start_byte, symbol.definition.name) == place:
                     found[symbol] = None
-        return list(found)
+        *outer, _ = split_qualified_name(name)
+        return [symbol for symbol in found if _is_inside(symbol, outer)] or list(found)
 
     def at(self, file: int, line: int, column: int | None) -> tuple[str, list[Symbol]]:
         """The name at a place of a file, and the definitions that it means there."""
@@ -265,9 +266,17 @@ def resolve_target(finder: Finder, name: str, place: Target | None) -> tuple[str
     if place is not None:
         found, wanted = finder.at(*place)
         return (wanted[0].definition.qualified if wanted else found), wanted
-    if not split_qualified_name(name) or len(name) > _LONGEST_NAME:
+    name = name.strip()
+    if not split_qualified_name(name) or len(name) > _LONGEST_NAME or not any(map(str.isalnum, name.replace("_", "a"))):
         raise QueryError(f"{name[:100]!r} is no name", "for example: Client.retry, or a place: src/client.py:42")
     return name, finder.definitions(name)
+
+
+def _is_inside(symbol: Symbol, outer: Sequence[str]) -> bool:
+    """Whether a definition is in these modules, folders and types, the outermost first."""
+    module = symbol.file.path.rpartition(".")[0].removesuffix("/__init__")
+    parts = [*module.split("/"), *symbol.definition.container.split(".")]
+    return not outer or [part for part in parts if part][-len(outer) :] == list(outer)
 
 
 def describe(symbol: Symbol) -> Place:

@@ -113,12 +113,16 @@ class Resolver:
         if values is None:
             return self._by_name(file, name, member=True)
         found: list[Value] = []
+        unknown = False
         for value in values:
-            found += self._members_of(value, name, 0) or ()
+            members = self._members_of(value, name, 0)
+            unknown = unknown or members is None
+            found += members or ()
         symbols = tuple(dict.fromkeys(value.symbol for value in found if value.symbol is not None and value.kind == "symbol"))
         if symbols:
             return Resolution(symbols, found[0].how or values[0].how)
-        if any(value.kind == "object" and value.symbol is not None and self._may_have(value.symbol, name) for value in values):
+        owners = [value.symbol for value in values if value.kind == "object" and value.symbol is not None]
+        if unknown or any(self._may_have(owner, name) for owner in owners):
             return self._by_name(file, name, member=True)
         return None
 
@@ -275,7 +279,9 @@ class Resolver:
         symbols = [symbol for symbol in self._program.named(name) if symbol.file.ecosystem == file.ecosystem]
         if not symbols:
             return [EXTERNAL]
-        outer = [symbol for symbol in symbols if not self._is_member(symbol)] or symbols
+        outer = [symbol for symbol in symbols if not self._is_member(symbol)]
+        if not outer:
+            return None if file.language in _IMPLICIT else [EXTERNAL]
         folder = file.path.rpartition("/")[0]
         if file.language in _PACKAGES:
             near = [symbol for symbol in outer if symbol.file.path.rpartition("/")[0] == folder]
