@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 19
+#define KERNEL_VERSION 20
 
 /* An object of a type that a spec of ours made, all zero, or NULL with an exception; and the end of its tp_dealloc. */
 void *object_new(PyTypeObject *type);
@@ -145,6 +145,7 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
 PyObject *kernel_largest(PyObject *module, PyObject *arguments);
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
+PyObject *kernel_occurrences(PyObject *module, PyObject *arguments);
 PyObject *kernel_count_tokens(PyObject *module, PyObject *arguments);
 
 #endif

@@ -33,6 +33,7 @@ static int fill(PyObject *module) {
     }
     if (keep_type(&language_type, &language_spec) < 0 || keep_type(&tree_type, &tree_spec) < 0 ||
         keep_type(&node_type, &node_spec) < 0 || add_type(module, "Patterns", &patterns_spec) < 0 ||
+        add_type(module, "OccurrenceRules", &occurrence_rules_spec) < 0 ||
         PyModule_AddObjectRef(module, "Language", (PyObject *)language_type) < 0 ||
         PyModule_AddObjectRef(module, "Node", (PyObject *)node_type) < 0) {
         return -1;
@@ -115,6 +116,8 @@ static PyMethodDef functions[] = {
     {"cuts", kernel_cuts, METH_VARARGS,
      "The root of a tree, a ruler, a target, types that lead, types that are divided, definitions, how lines are cut: where chunks "
      "begin."},
+    {"occurrences", kernel_occurrences, METH_VARARGS,
+     "Encoded occurrences, their text, a name or None, where to begin and end: start, end and kind of each."},
     {"filter", kernel_filter, METH_VARARGS, "Hashes, and how many bytes a filter over them has: its bytes."},
     {"united_terms", kernel_united_terms, METH_O,
      "(terms, ends) of each part: all terms in order, their ends, and for each part the numbers of its own."},

@@ -29,7 +29,7 @@ typedef struct {
     uint32_t number;
 } Node;
 
-extern PyType_Spec language_spec, tree_spec, node_spec, patterns_spec;
+extern PyType_Spec language_spec, tree_spec, node_spec, patterns_spec, occurrence_rules_spec;
 extern PyTypeObject *language_type, *tree_type, *node_type;
 
 PyObject *node_new(Tree *tree, uint32_t number);

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.inspection import Inspection
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
+    from lurcher.inspect.references.answer import ReferencesAnswer
+    from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.stores.corpus import StoreCorpus
 
@@ -343,6 +345,27 @@ class Engine:
         """What depends on a file, by hop; with `symbol` only what uses that name of it."""
         inspection = self._inspection("what depends on a file", progress, refresh=refresh, check=check)
         return inspection.impact(path, symbol, hops)
+
+    def references(
+        self, target: str | Path, *, kinds: Sequence[str] = (), limit: int | None = None, refresh: bool = True,
+        check: bool = True, progress: Progress = silent
+    ) -> ReferencesAnswer:  # fmt: skip
+        """Who uses a definition: `target` is a name, or a place as `FILE:LINE[:COLUMN]`; all uses, or the first `limit`."""
+        return self._inspection("who uses it", progress, refresh=refresh, check=check).references(target, kinds, limit)
+
+    def calls(
+        self, target: str | Path, *, direction: str = "callers", depth: int | None = None, limit: int | None = None,
+        refresh: bool = True, check: bool = True, progress: Progress = silent
+    ) -> CallsAnswer:  # fmt: skip
+        """Who calls a definition (`callers`), what it calls (`callees`), or which `tests` reach it, over `depth` steps."""
+        return self._inspection("who calls it", progress, refresh=refresh, check=check).calls(target, direction, depth, limit)
+
+    def implementations(
+        self, target: str | Path, *, limit: int | None = None, refresh: bool = True, check: bool = True,
+        progress: Progress = silent
+    ) -> ImplementationsAnswer:  # fmt: skip
+        """The types below a type, or what overrides a member."""
+        return self._inspection("what implements it", progress, refresh=refresh, check=check).implementations(target, limit)
 
     def outline(
         self, path: str | Path = ".", *, kinds: Sequence[str] = (), refresh: bool = True, check: bool = True,

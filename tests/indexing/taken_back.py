@@ -33,7 +33,7 @@ def decode(container: Container) -> SegmentData:
         tables,
         terms,
         {family: postings_in(container, family) for family in FAMILIES},
-        {name: bytes(container.section(name)) for name in ("import_texts", "paths", "strings")},
+        {name: bytes(container.section(name)) for name in ("import_texts", "paths", "strings", "occurrences")},
         [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
         list(container.meta["languages"]),
         read_vectors(container),

@@ -50,6 +50,13 @@ def test_a_symbol_leaves_what_uses_it() -> None:
     assert answer.basis.degraded == ()
 
 
+def test_a_symbol_is_not_another_one_of_its_name() -> None:
+    text = "from shop.client import Client\n\n\nclass Other:\n    def retry(self):\n        return self.retry()\n"
+    other = {"shop/other.py": text}
+    answer = asked("shop/client.py", "Client.retry", **other)
+    assert [entry.path for entry in answer.dependents] == ["shop/cart.py"]
+
+
 def test_a_name_in_a_comment_or_in_another_spelling_is_no_use() -> None:
     assert asked("shop/cart.py", "retry").dependents == ()
     assert asked("shop/cart.py", "Checkout").dependents == ()

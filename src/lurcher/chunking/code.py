@@ -22,6 +22,7 @@ from lurcher.languages.definitions import Comments, KernelRules, Range, extract
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, Reader, grammar_of
 from lurcher.languages.imports import imports_among, imports_of
+from lurcher.languages.occurrences import decode_occurrences, encode_occurrences
 from lurcher.languages.parsed_file import Import, ParsedFile, Span
 from lurcher.runtime.kernel import native
 from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
@@ -96,7 +97,7 @@ def parse_with(grammar: Grammar, text: bytes, target: int) -> ParsedFile:
         chunks, ranges = chunk_tree(root, ruler, target, grammar.rules, comments, definitions), tuple(comments.ranges)
     else:
         chunks, definitions, ranges = read_with_kernel(root, matches, text, target, grammar.rules, grammar.kernel_rules)
-    return ParsedFile(language, chunks, definitions, ranges, imports)
+    return ParsedFile(language, chunks, definitions, ranges, imports, occurrences=reader.occurrences(root, text))
 
 
 def read_with_kernel(
@@ -304,6 +305,7 @@ def parse_scripts(text: bytes, language: Language, target: int, parse: Parse) ->
     definitions: list[Definition] = []
     comments: list[tuple[int, int]] = []
     imports: list[Import] = []
+    occurrences: list[tuple[int, int]] = []
     gave_up, reached = False, 0
     for start, end, name in language.scripts(text):
         if start == end:
@@ -324,10 +326,12 @@ def parse_scripts(text: bytes, language: Language, target: int, parse: Parse) ->
         ]  # fmt: skip
         comments += [(first + start, last + start) for first, last in found.comments]
         imports += [entry._replace(line=entry.line + above) for entry in found.imports]
+        occurrences += [(at + start, kind) for at, _, kind in decode_occurrences(found.occurrences, text[start:end])]
         gave_up, reached = gave_up or found.gave_up, closing
     cuts += [reached + span.start_byte for span in chunk_lines(text[reached:], target)]
     # Two scripts on one line cut the same place twice, or out of order.
     cuts = sorted({cut for cut in cuts if cut < len(text)})
     return ParsedFile(
-        language.name, ruler.spans(cuts), tuple(definitions), tuple(comments), tuple(imports), gave_up=gave_up
-    )
+        language.name, ruler.spans(cuts), tuple(definitions), tuple(comments), tuple(imports),
+        occurrences=encode_occurrences(occurrences, text), gave_up=gave_up,
+    )  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.lines import chunk_lines
+from lurcher.languages.occurrences import decode_occurrences, encode_occurrences
 from lurcher.languages.parsed_file import ParsedFile, Span
 
 _UNIT, _RECORD = "\x1f", "\x1e"
@@ -215,9 +216,14 @@ def parse_notebook(text: bytes, target: int) -> ParsedFile:
     chunks += reached.gap(len(text))
     if not code or not language:
         return ParsedFile("jupyter", tuple(chunks), (), tuple(prose))
-    found = parse(_mask_other_cells(text, code), language, target)
+    masked = _mask_other_cells(text, code)
+    found = parse(masked, language, target)
     comments = sorted([*prose, *found.comments])
-    return ParsedFile("jupyter", tuple(chunks), found.definitions, tuple(comments), found.imports, gave_up=found.gave_up)
+    occurrences = [(start, kind) for start, _, kind in decode_occurrences(found.occurrences, masked)]
+    return ParsedFile(
+        "jupyter", tuple(chunks), found.definitions, tuple(comments), found.imports,
+        occurrences=encode_occurrences(occurrences, text), gave_up=found.gave_up,
+    )  # fmt: skip
 
 
 class _SpanMaker:

@@ -54,6 +54,8 @@ def build_segment(
     files: list[tuple[int, ...]] = []
     imports = ImportWriter()
     texts: list[bytes | memoryview] = []
+    occurrences: list[bytes] = []
+    occurrence_size = 0
     offset = first
     crc32 = checksum()
     stems: list[tuple[str, int]] = []
@@ -78,11 +80,13 @@ def build_segment(
         tests += [first_unit + i for i in inline]
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
-            first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), role,
+            first_string, occurrence_size, crc32(text), languages.setdefault(parsed.language, len(languages)), role,
             len(parts), min(_count_terms(" ".join(folders)), 65535), int(len(parts) > 1),
             _flags(text, parsed),
         ))  # fmt: skip
         texts.append(text)
+        occurrences.append(parsed.occurrences)
+        occurrence_size += len(parsed.occurrences)
         offset += len(text)
     if begin is not None:
         begin("")
@@ -106,7 +110,10 @@ def build_segment(
         file_table["flags"][unit_table["file"][incomplete]] |= HAS_UNINDEXED_WORDS
     data = SegmentData(
         {"files": file_table, "units": unit_table, "definitions": definition_table, "imports": imports.rows()}, terms, postings,
-        {"import_texts": imports.texts(), "paths": paths.data(), "strings": strings}, texts, list(languages),
+        {
+            "import_texts": imports.texts(), "paths": paths.data(), "strings": strings,
+            "occurrences": b"".join(occurrences),
+        }, texts, list(languages),
     )  # fmt: skip
     if table is None:
         return data

@@ -11,6 +11,7 @@ from lurcher.errors import QueryError, Template
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect import Basis, plain_fields
+from lurcher.inspect.references.answer import Finder
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
 from lurcher.query import split_qualified_name
@@ -96,7 +97,7 @@ def impact(
     """The dependents of a file, at most `most` for each hop; the totals count all."""
     prefix = snapshot.prefix(file)
     name = None if symbol is None else _last_part(symbol)
-    keep = None if name is None else _users(snapshot, prefix, name)
+    keep = None if name is None or symbol is None else _users(snapshot, file, prefix, symbol, name)
     links = import_graph_around(snapshot, file).importers(snapshot.bare_path(file), hops, keep)
     tests = {link.path: _is_test(snapshot, prefix + link.path) for link in links}
     shown: list[Dependent] = []
@@ -118,8 +119,16 @@ def _last_part(symbol: str) -> str:
     return parts[-1]
 
 
-def _users(snapshot: Snapshot, prefix: str, name: str) -> Callable[[str], bool]:
-    """A test whether a file contains the exact name outside of comments; an import of it counts."""
+def _users(snapshot: Snapshot, file: int, prefix: str, symbol: str, name: str) -> Callable[[str], bool]:
+    """A test whether a file uses, or may use, a definition of another file; an import of it counts.
+
+    Of a name that the other file does not define, whether the file contains it outside of comments.
+    """
+    finder = Finder(snapshot)
+    own = [entry for entry in finder.definitions(symbol) if entry.file.number == file]
+    if own:
+        users = {use.file.path for use in finder.uses(name, own)}
+        return lambda path: prefix + path in users
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     units, _ = snapshot.postings("body", compound(name))
     places: dict[int, list[int]] = {}

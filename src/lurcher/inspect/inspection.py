@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
+    from lurcher.inspect.references.answer import ReferencesAnswer
+    from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.query import Plan
     from lurcher.storage.snapshot import Snapshot
@@ -45,6 +48,10 @@ CONTEXT_BUDGET = 4000
 """Tokens that `context` takes unless a budget is given; hand-set."""
 BRIEF_BUDGET = 1500
 """Tokens that `brief` takes unless a budget is given: about a page."""
+
+
+_PLACE = re.compile(r"([^:].*?):([0-9]{1,9})(?::([0-9]{1,9}))?", re.S)
+"""FILE:LINE[:COLUMN]"""
 
 
 class Inspection:
@@ -88,6 +95,41 @@ class Inspection:
             return impact(snapshot, file, symbol, hops, FAN_IN, basis)
 
         return self._answer(work)
+
+    def references(self, target: str | Path, kinds: Sequence[str], limit: int | None) -> ReferencesAnswer:
+        from lurcher.inspect.references.answer import check_kinds, find_references
+
+        wanted = check_kinds(as_tuple(kinds))
+        return self._answer(
+            lambda snapshot, basis: find_references(snapshot, str(target), self._place(snapshot, target), wanted, limit, basis)
+        )
+
+    def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
+        from lurcher.inspect.references.calls import DIRECTIONS, find_calls
+        from lurcher.query.validate import choice_error
+
+        if direction not in DIRECTIONS:
+            raise choice_error("direction", direction, DIRECTIONS)
+        return self._answer(
+            lambda snapshot, basis: find_calls(
+                snapshot, str(target), self._place(snapshot, target), direction, depth, limit, basis
+            )
+        )
+
+    def implementations(self, target: str | Path, limit: int | None) -> ImplementationsAnswer:
+        from lurcher.inspect.references.calls import find_implementations
+
+        return self._answer(
+            lambda snapshot, basis: find_implementations(snapshot, str(target), self._place(snapshot, target), limit, basis)
+        )
+
+    def _place(self, snapshot: Snapshot, target: str | Path) -> tuple[int, int, int | None] | None:
+        """File, line and column of FILE:LINE[:COLUMN]; None where the target is a name."""
+        match = _PLACE.fullmatch(str(target))
+        if match is None:
+            return None
+        path, line, column = match.groups()
+        return self._file(snapshot, self._workspace.candidate_paths(path)), int(line), None if column is None else int(column)
 
     def outline(self, path: str | Path, kinds: Sequence[str]) -> OutlineAnswer:
         from lurcher.inspect.outline import check_kinds, outline

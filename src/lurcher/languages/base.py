@@ -269,6 +269,19 @@ class ImportRules:
     """Whether the patterns match much that is no import, such as every call."""
 
 
+@dataclass(frozen=True, slots=True)
+class OccurrenceRules:
+    """Which nodes are names, and what a name is by its place in the nodes around it."""
+
+    names: str
+    """Types of leaves that are names; `type=kind` where they are something else than a read unless their place says so."""
+    places: str
+    """A line each: `kind: node.field node …`, the kind being one of `KIND_NAMES` in occurrences.py; `label`, which is no use
+    of a name; or what leaves the decision to the node around: `inside`, `member` (a receiver stands before the name), `value`
+    (what is indexed), `argument` (in brackets, so at most a type) or `typed` (a type, unless the node around says more).
+    Without a field, any field that no other line names."""
+
+
 class Resolver(Protocol):
     """Knows one ecosystem's rules on one tree."""
 
@@ -314,5 +327,6 @@ class Language:
     definitions: DefinitionRules | None = None
     imports: ImportRules | None = None
     resolver: Callable[[Tree], Resolver] | None = None
+    occurrences: OccurrenceRules | None = None
     scripts: Callable[[bytes], list[tuple[int, int, str]]] | None = None
     """The scripts in a text, in order: start, end and language of each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.languages.base import COMMENT, DefinitionRules, Language, no_underscore
+from lurcher.languages.base import COMMENT, DefinitionRules, Language, OccurrenceRules, no_underscore
 
 _PATTERNS = (
     ("function", "(function_definition name: (_) @name) @def"),
@@ -23,6 +23,18 @@ def _prepare(text: bytes) -> bytes:
     return text.translate(_LETTERS)
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="word variable_name",
+    places="""
+    definition: function_definition.name
+    call: command.name
+    write: variable_assignment.name
+    label: command.argument
+    inside: command_name
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="bash",
@@ -34,5 +46,6 @@ LANGUAGES = (
         prepare=_prepare,
         sigil="$",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
     ),
 )

@@ -30,6 +30,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     Patterns,
     child,
     each,
@@ -456,6 +457,28 @@ def _decide(extension: str, head: bytes) -> str:
     return "cpp" if _CPP_HEADER.search(code) else "c"
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier field_identifier namespace_identifier type_identifier=type",
+    places="""
+    definition: function_declarator.declarator init_declarator.declarator declaration.declarator
+    definition: parameter_declaration.declarator optional_parameter_declaration.declarator field_declaration.declarator
+    definition: enumerator.name class_specifier.name type_definition.declarator preproc_def.name preproc_function_def.name
+    definition: preproc_params namespace_definition.name type_parameter_declaration alias_declaration.name
+    definition: for_range_loop.declarator
+    call: call_expression.function new_expression.type
+    member: field_expression.field qualified_identifier.name
+    write: assignment_expression.left update_expression.argument field_initializer
+    inheritance: base_class_clause
+    type: template_argument_list
+    import: using_declaration
+    label: field_designator
+    value: subscript_expression.argument
+    inside: pointer_declarator.declarator reference_declarator array_declarator.declarator template_type.name
+    inside: template_function.name parenthesized_expression parenthesized_declarator
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="c",
@@ -464,6 +487,7 @@ LANGUAGES = (
         grammar=("tree_sitter_c", "language"),
         sigil="𐀀",
         definitions=C_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="c",
         resolver=CResolver,
@@ -475,6 +499,7 @@ LANGUAGES = (
         grammar=("tree_sitter_cpp", "language"),
         sigil="𐀀",
         definitions=_CPP_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="c",
         resolver=CResolver,

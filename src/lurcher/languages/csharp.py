@@ -22,6 +22,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     declared,
     each,
@@ -169,6 +170,30 @@ class CsharpResolver:
         return ()
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: class_declaration.name interface_declaration.name struct_declaration.name enum_declaration.name
+    definition: record_declaration.name method_declaration.name constructor_declaration.name property_declaration.name
+    definition: enum_member_declaration.name variable_declarator.name parameter.name type_parameter.name
+    definition: foreach_statement.left local_function_statement.name delegate_declaration.name event_declaration.name
+    definition: catch_declaration.name declaration_expression.name
+    call: invocation_expression.function object_creation_expression.type
+    member: member_access_expression.name member_binding_expression.name qualified_name.name
+    write: assignment_expression.left
+    type: variable_declaration.type property_declaration.type parameter.type method_declaration.returns
+    type: method_declaration.type foreach_statement.type cast_expression.type as_expression.right is_expression.right
+    type: type_argument_list type_parameter_constraint.type catch_declaration.type type_parameter_constraints_clause
+    type: typeof_expression local_function_statement.type declaration_expression.type
+    inheritance: base_list
+    decorator: attribute.name
+    import: using_directive
+    label: namespace_declaration.name argument.name
+    inside: generic_name nullable_type array_type parenthesized_expression primary_constructor_base_type
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="csharp",
@@ -177,6 +202,7 @@ LANGUAGES = (
         grammar=("tree_sitter_c_sharp", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="csharp",
         resolver=CsharpResolver,

@@ -24,6 +24,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     child,
     cut,
     extent,
@@ -204,6 +205,25 @@ class DartResolver:
         return nearest(path, [place for place in places if place is not None and place in self._files])
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier type_identifier=type",
+    places="""
+    definition: class_definition.name function_signature.name constructor_signature.name initialized_identifier
+    definition: formal_parameter.name constructor_param initialized_variable_definition.name for_loop_parts.name
+    definition: enum_declaration.name enum_constant.name extension_declaration.name type_parameter getter_signature.name
+    definition: setter_signature.name static_final_declaration
+    call: new_expression const_object_expression
+    member: unconditional_assignable_selector conditional_assignable_selector
+    write: assignment_expression.left
+    inheritance: superclass mixins interfaces
+    type: type_arguments
+    import: import_specification
+    label: label
+    inside: assignable_expression
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="dart",
@@ -213,6 +233,7 @@ LANGUAGES = (
         optional=True,
         sigil="$",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="dart",
         resolver=DartResolver,

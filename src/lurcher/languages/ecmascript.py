@@ -22,6 +22,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     Patterns,
     cut,
     kept,
@@ -359,6 +360,34 @@ class EcmascriptResolver:
         return self._module(index, script)
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="""identifier property_identifier private_property_identifier shorthand_property_identifier
+    shorthand_property_identifier_pattern type_identifier=type""",
+    places="""
+    definition: class_declaration.name abstract_class_declaration.name class.name function_declaration.name
+    definition: generator_function_declaration.name function_expression.name generator_function.name function_signature.name
+    definition: method_definition.name method_signature.name abstract_method_signature.name public_field_definition.name
+    definition: field_definition.property property_signature.name interface_declaration.name type_alias_declaration.name
+    definition: enum_declaration.name enum_body.name enum_assignment.name internal_module.name module.name
+    definition: type_parameter.name mapped_type_clause.name
+    call: call_expression.function new_expression.constructor jsx_opening_element.name jsx_self_closing_element.name
+    member: member_expression.property nested_type_identifier.name
+    decorator: decorator
+    inheritance: extends_clause.value extends_type_clause implements_clause class_heritage
+    type: type_query
+    import: import_clause import_specifier namespace_import export_specifier import_require_clause import_alias namespace_export
+    definition: variable_declarator.name required_parameter.pattern optional_parameter.pattern formal_parameters
+    definition: arrow_function.parameter for_in_statement.left catch_clause.parameter index_signature.name
+    write: assignment_expression.left augmented_assignment_expression.left update_expression.argument
+    label: pair.key pair_pattern.key jsx_attribute jsx_closing_element.name
+    value: subscript_expression.object
+    argument: type_arguments
+    inside: generic_type nested_identifier.property rest_pattern object_pattern pair_pattern.value array_pattern
+    inside: assignment_pattern.left object_assignment_pattern.left non_null_expression parenthesized_expression
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="javascript",
@@ -370,6 +399,7 @@ LANGUAGES = (
         sigil="$",
         definitions=_definitions(_JAVASCRIPT),
         imports=_IMPORTS,
+        occurrences=_OCCURRENCES,
         ecosystem="ecmascript",
         resolver=EcmascriptResolver,
     ),
@@ -382,6 +412,7 @@ LANGUAGES = (
         sigil="$",
         definitions=_definitions(_TYPESCRIPT),
         imports=_IMPORTS,
+        occurrences=_OCCURRENCES,
         ecosystem="ecmascript",
         resolver=EcmascriptResolver,
     ),
@@ -392,6 +423,7 @@ LANGUAGES = (
         sigil="$",
         definitions=_definitions(_TYPESCRIPT),
         imports=_IMPORTS,
+        occurrences=_OCCURRENCES,
         ecosystem="ecmascript",
         resolver=EcmascriptResolver,
     ),

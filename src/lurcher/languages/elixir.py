@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language, child, first
+from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language, OccurrenceRules, child, first
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -126,6 +126,15 @@ _DEFINITIONS = DefinitionRules(
 )
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier alias",
+    places="""
+    call: call.target
+    member: dot.right
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="elixir",
@@ -136,5 +145,6 @@ LANGUAGES = (
         grammar=("tree_sitter_elixir", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
     ),
 )

@@ -20,6 +20,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     each,
     line_of,
@@ -159,6 +160,25 @@ class GoResolver:
                     self._modules.setdefault(given[0].strip('"`'), []).append(place)
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier field_identifier package_identifier type_identifier=type",
+    places="""
+    definition: function_declaration.name method_declaration.name type_spec.name type_alias.name const_spec.name var_spec.name
+    definition: parameter_declaration.name variadic_parameter_declaration.name short_var_declaration.left range_clause.left
+    definition: field_declaration.name method_elem.name type_parameter_declaration.name type_switch_statement.alias
+    call: call_expression.function
+    member: selector_expression.field qualified_type.name
+    write: assignment_statement.left inc_statement dec_statement
+    import: import_spec
+    inheritance: interface_type
+    type: type_arguments
+    label: keyed_element.key package_clause
+    value: index_expression.operand
+    inside: expression_list parenthesized_expression generic_type.type pointer_type type_elem literal_element
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="go",
@@ -167,6 +187,7 @@ LANGUAGES = (
         grammar=("tree_sitter_go", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="go",
         resolver=GoResolver,

@@ -23,6 +23,7 @@ from lurcher.languages.base import Captures, DefinitionRules
 from lurcher.languages.definitions import KernelRules, kernel_rules
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.imports import Windows, find_imports, joint_query, query_of
+from lurcher.languages.occurrences import find_occurrences, kernel_occurrences
 from lurcher.runtime.kernel import native
 
 if TYPE_CHECKING:
@@ -227,6 +228,10 @@ class TreeSitterReader:
     def imports_in(self, root: Node, windows: Windows | None) -> list[Node]:
         return find_imports(root, self.name, windows)
 
+    def occurrences(self, root: Node, text: bytes) -> bytes:
+        rules = load_language(self.name).occurrences
+        return b"" if rules is None else find_occurrences(root, text, rules)
+
 
 @dataclass(frozen=True, slots=True)
 class KernelReader:
@@ -238,6 +243,8 @@ class KernelReader:
     choices: dict[int, tuple[str, frozenset[bytes]]]
     """By a pattern's number: a capture, and what its text may be."""
     with_imports: bool
+    occurrence_rules: Any = None
+    """Those of the kernel's; None for languages without any."""
 
     def parse(self, text: bytes) -> Node | None:
         root: Node | None = self.language.parse(text)
@@ -258,6 +265,9 @@ class KernelReader:
             return []
         matches = self.imports.matches(root) if windows is None else self.imports.within(root, windows)
         return [captures["import"][0] for _, captures in matches]
+
+    def occurrences(self, root: Node, text: bytes) -> bytes:
+        return b"" if self.occurrence_rules is None else self.occurrence_rules.encode(root, text)
 
 
 Reader = TreeSitterReader | KernelReader
@@ -345,6 +355,7 @@ def _kernel_reader(language: str, capsule: object) -> tuple[KernelReader | None,
     if kernel is None:
         return None, ""
     imports, alone = joint_query(language), query_of(language)
+    rules = load_language(language).occurrences
     try:
         loaded = kernel.Language(capsule)
         asked = compile_patterns(loaded, [*(pattern for _, pattern in definition_rules(language).patterns), imports])
@@ -355,6 +366,7 @@ def _kernel_reader(language: str, capsule: object) -> tuple[KernelReader | None,
             kernel.Patterns(loaded, asked_alone.names, asked_alone.patterns) if alone else None,
             asked.choices,
             bool(imports),
+            None if rules is None else kernel_occurrences(loaded, rules),
         )
     except (TypeError, ValueError) as problem:
         return None, str(problem)

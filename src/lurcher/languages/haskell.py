@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, SCOPE, Captures, DefinitionRules, Found, Language, each, first, members, names
+from lurcher.languages.base import (
+    COMMENT,
+    SCOPE,
+    Captures,
+    DefinitionRules,
+    Found,
+    Language,
+    OccurrenceRules,
+    each,
+    first,
+    members,
+    names,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -70,6 +82,20 @@ _DEFINITIONS = DefinitionRules(
 )
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="variable constructor name=type",
+    places="""
+    definition: function.name signature.name data_type.name newtype.name class.name record.name bind.name field_name
+    definition: patterns type_params.bind data_constructor.constructor
+    call: apply.function infix_id
+    member: qualified.id
+    inheritance: instance.name
+    import: import_name
+    inside: prefix.name
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="haskell",
@@ -79,5 +105,6 @@ LANGUAGES = (
         grammar=("tree_sitter_haskell", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
     ),
 )

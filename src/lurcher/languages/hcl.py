@@ -22,6 +22,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     child,
     cut,
     extent,
@@ -154,6 +155,16 @@ class TerraformResolver:
         return answer
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    label: attribute block
+    call: function_call
+    member: get_attr
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="terraform",
@@ -164,6 +175,7 @@ LANGUAGES = (
         sigil="µ",
         ast_grep="hcl",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="terraform",
         resolver=TerraformResolver,

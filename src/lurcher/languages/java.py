@@ -21,6 +21,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     declared,
     line_of,
@@ -208,6 +209,28 @@ _IMPORTS = ImportRules(
 )
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier type_identifier=type",
+    places="""
+    definition: class_declaration.name interface_declaration.name enum_declaration.name record_declaration.name
+    definition: annotation_type_declaration.name method_declaration.name constructor_declaration.name enum_constant.name
+    definition: compact_constructor_declaration.name annotation_type_element_declaration.name variable_declarator.name
+    definition: formal_parameter.name catch_formal_parameter.name resource.name enhanced_for_statement.name
+    definition: lambda_expression.parameters inferred_parameters type_parameter
+    call: method_invocation.name object_creation_expression.type
+    member: field_access.field scoped_type_identifier method_reference
+    write: assignment_expression.left update_expression
+    decorator: annotation.name marker_annotation.name
+    import: import_declaration
+    inheritance: superclass super_interfaces extends_interfaces
+    type: type_arguments
+    label: element_value_pair.key package_declaration
+    value: array_access.array
+    inside: generic_type scoped_identifier type_list parenthesized_expression array_type
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="java",
@@ -215,6 +238,7 @@ LANGUAGES = (
         grammar=("tree_sitter_java", "language"),
         sigil="$",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="jvm",
         resolver=JvmResolver,

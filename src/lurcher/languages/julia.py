@@ -21,6 +21,7 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    OccurrenceRules,
     child,
     cut,
     extent,
@@ -196,6 +197,19 @@ class JuliaResolver:
         return nearest(path, packages or (files if found.spec.startswith(".") else ()))
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: module_definition.name
+    call: call_expression broadcast_call_expression macrocall_expression
+    member: field_expression
+    import: using_statement import_statement selected_import
+    inheritance: type_head
+    inside: macro_identifier binary_expression parametrized_type_expression
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="julia",
@@ -205,6 +219,7 @@ LANGUAGES = (
         grammar=("tree_sitter_julia", "language"),
         optional=True,
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="julia",
         resolver=JuliaResolver,

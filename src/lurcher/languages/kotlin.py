@@ -26,6 +26,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     flat,
     kept,
@@ -159,6 +160,24 @@ _IMPORTS = ImportRules(
 )
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: class_declaration.name object_declaration.name function_declaration.name variable_declaration parameter
+    definition: class_parameter type_parameter enum_entry type_alias.type
+    call: call_expression
+    member: navigation_expression
+    write: assignment.left
+    inheritance: delegation_specifier
+    decorator: annotation
+    import: import
+    label: package_header
+    typed: user_type
+    inside: constructor_invocation qualified_identifier
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="kotlin",
@@ -168,6 +187,7 @@ LANGUAGES = (
         grammar=("tree_sitter_kotlin", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="jvm",
         resolver=JvmResolver,

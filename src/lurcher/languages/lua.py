@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lurcher.languages.base import COMMENT, DefinitionRules, Found, Language
+from lurcher.languages.base import COMMENT, DefinitionRules, Found, Language, OccurrenceRules
 
 _NAME = "[(identifier) (dot_index_expression)] @name"
 _FUNCTION_VALUE = "(expression_list . value: (function_definition) @value)"
@@ -48,6 +48,20 @@ _DEFINITIONS = DefinitionRules(
 )
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: function_declaration.name parameters.name for_generic_clause for_numeric_clause.name
+    call: function_call.name
+    member: dot_index_expression.field method_index_expression.method
+    write: assignment_statement
+    label: field.name
+    value: bracket_index_expression.table
+    inside: variable_list
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="lua",
@@ -57,5 +71,6 @@ LANGUAGES = (
         grammar=("tree_sitter_lua", "language"),
         sigil="$",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
     ),
 )

@@ -23,6 +23,7 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    OccurrenceRules,
     child,
     cut,
     extent,
@@ -149,6 +150,21 @@ def _decide(extension: str, head: bytes) -> str:
     return "matlab" if extension == "m" and _MATLAB.match(head) and not _CODE.match(head) else "objective-c"
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier field_identifier type_identifier=type",
+    places="""
+    definition: class_interface class_implementation method_declaration method_definition method_parameter struct_declarator
+    definition: function_declarator.declarator init_declarator.declarator declaration.declarator
+    definition: parameter_declaration.declarator
+    call: call_expression.function message_expression.method
+    member: field_expression.field
+    write: assignment_expression.left
+    inheritance: class_interface.superclass parameterized_arguments
+    inside: pointer_declarator.declarator type_name
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="objective-c",
@@ -159,6 +175,7 @@ LANGUAGES = (
         grammar=("tree_sitter_objc", "language"),
         optional=True,
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="c",
         resolver=CResolver,

@@ -24,6 +24,7 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    OccurrenceRules,
     child,
     cut,
     line_of,
@@ -191,6 +192,19 @@ class OcamlResolver:
         return nearest(path, inside)
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="value_name value_pattern module_name constructor_name field_name class_name method_name type_constructor=type",
+    places="""
+    definition: let_binding.pattern parameter.pattern type_binding.name constructor_declaration field_declaration class_binding
+    definition: method_definition module_binding value_specification
+    call: application_expression.function method_invocation.method
+    inheritance: inheritance_definition.class
+    value: module_path
+    inside: value_path constructor_path field_path class_path
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="ocaml",
@@ -201,6 +215,7 @@ LANGUAGES = (
         grammar=("tree_sitter_ocaml", "language_ocaml"),
         optional=True,
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="ocaml",
         resolver=OcamlResolver,
@@ -211,6 +226,7 @@ LANGUAGES = (
         grammar=("tree_sitter_ocaml", "language_ocaml_interface"),
         optional=True,
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="ocaml",
         resolver=OcamlResolver,

@@ -56,6 +56,8 @@ class ParsedFile:
     imports: tuple[Import, ...] = ()
     above: tuple[str, ...] = ()
     """Of a note, for each chunk: its title and headings, which count when notes are ranked and are not shown."""
+    occurrences: bytes = b""
+    """Where its names occur, encoded (occurrences.py)."""
     gave_up: bool = False
     """Whether it is cut by lines because its grammar took too much time or memory, or crashed."""
     no_grammar: bool = False

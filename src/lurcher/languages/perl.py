@@ -20,6 +20,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     child,
     cut,
     extent,
@@ -174,6 +175,19 @@ class PerlResolver:
         return nearest(path, [entry for entry in named if entry == wanted or entry.endswith(f"/{wanted}")])
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="varname function method bareword package",
+    places="""
+    definition: subroutine_declaration_statement.name variable_declaration package_statement.name
+    call: function_call_expression.function ambiguous_function_call_expression.function method_call_expression.method
+    write: assignment_expression.left
+    import: use_statement.module
+    label: hash_element_expression.key
+    inside: scalar array hash
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="perl",
@@ -184,6 +198,7 @@ LANGUAGES = (
         grammar=("tree_sitter_perl", "language"),
         optional=True,
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="perl",
         resolver=PerlResolver,

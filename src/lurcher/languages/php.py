@@ -20,6 +20,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     declared,
     line_of,
@@ -197,6 +198,27 @@ class PhpResolver:
                             self._prefixes.append((prefix, place, standard == "psr-0"))
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="name",
+    places="""
+    definition: class_declaration.name interface_declaration.name trait_declaration.name enum_declaration.name
+    definition: method_declaration.name function_definition.name const_element simple_parameter.name
+    definition: property_promotion_parameter.name property_element.name catch_clause.name variadic_parameter.name enum_case.name
+    call: function_call_expression.function member_call_expression.name nullsafe_member_call_expression.name
+    call: scoped_call_expression.name object_creation_expression
+    member: member_access_expression.name nullsafe_member_access_expression.name class_constant_access_expression
+    write: assignment_expression.left augmented_assignment_expression.left
+    type: named_type
+    inheritance: base_clause class_interface_clause use_declaration
+    import: namespace_use_clause namespace_use_declaration namespace_use_group
+    label: namespace_definition.name argument.name
+    decorator: attribute
+    value: subscript_expression
+    inside: variable_name qualified_name namespace_name
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="php",
@@ -205,6 +227,7 @@ LANGUAGES = (
         grammar=("tree_sitter_php", "language_php"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="php",
         resolver=PhpResolver,

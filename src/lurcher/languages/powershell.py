@@ -21,6 +21,7 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    OccurrenceRules,
     child,
     cut,
     extent,
@@ -165,6 +166,17 @@ class PowershellResolver:
         return nearest(path, self._modules.get(found.spec.lower().removesuffix(".psm1").removesuffix(".psd1"), ()))
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="variable function_name command_name simple_name type_identifier=type",
+    places="""
+    definition: function_statement script_parameter class_statement class_property_definition class_method_definition
+    definition: class_method_parameter
+    call: command.command_name invokation_expression
+    inside: member_name
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="powershell",
@@ -174,6 +186,7 @@ LANGUAGES = (
         grammar=("tree_sitter_powershell", "language"),
         optional=True,
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="powershell",
         resolver=PowershellResolver,

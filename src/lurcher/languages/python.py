@@ -27,6 +27,7 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
+    OccurrenceRules,
     cut,
     first,
     kept,
@@ -111,6 +112,28 @@ _DEFINITIONS = DefinitionRules(
     signature_at_wrapper=False,
 )
 
+
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: function_definition.name class_definition.name
+    call: call.function
+    member: attribute.attribute
+    decorator: decorator
+    inheritance: class_definition.superclasses
+    type: type class_pattern
+    import: import_statement import_from_statement future_import_statement aliased_import
+    write: assignment.left augmented_assignment.left for_statement.left for_in_clause.left named_expression.name
+    write: as_pattern.alias
+    definition: parameters lambda_parameters default_parameter.name typed_default_parameter.name typed_parameter
+    label: keyword_argument.name keyword_pattern
+    value: subscript.value
+    argument: subscript.subscript
+    inside: argument_list generic_type tuple list pattern_list tuple_pattern list_pattern list_splat_pattern
+    inside: dictionary_splat_pattern parenthesized_expression binary_operator union_type dotted_name relative_import
+    inside: as_pattern_target
+    """,
+)
 
 _WORD = rb"[A-Za-z_][A-Za-z0-9_]*"
 _USUAL = re.compile(
@@ -399,6 +422,7 @@ LANGUAGES = (
         sigil="µ",
         definitions=_DEFINITIONS,
         imports=_IMPORTS,
+        occurrences=_OCCURRENCES,
         ecosystem="python",
         resolver=PythonResolver,
     ),

@@ -21,6 +21,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     line_of,
     literal,
@@ -185,6 +186,21 @@ def _is_root(folder: str) -> bool:
     return not folder or name in _LOADED or above == "app" or above.endswith("/app")
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier constant instance_variable class_variable",
+    places="""
+    definition: method.name singleton_method.name class.name module.name method_parameters optional_parameter.name
+    definition: splat_parameter.name hash_splat_parameter.name keyword_parameter.name block_parameter.name block_parameters
+    definition: exception_variable
+    call: call.method
+    member: scope_resolution.name
+    write: assignment.left operator_assignment.left
+    inheritance: superclass
+    inside: left_assignment_list
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="ruby",
@@ -195,6 +211,7 @@ LANGUAGES = (
         grammar=("tree_sitter_ruby", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="ruby",
         resolver=RubyResolver,

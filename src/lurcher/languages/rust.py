@@ -30,6 +30,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     line_of,
     literal,
@@ -426,6 +427,28 @@ def _exactly(path: str | None) -> tuple[Target, ...]:
     return (Target(path, 1.0),) if path is not None else ()
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier field_identifier shorthand_field_identifier type_identifier=type",
+    places="""
+    definition: function_item.name function_signature_item.name struct_item.name enum_item.name union_item.name
+    definition: trait_item.name type_item.name associated_type.name const_item.name static_item.name mod_item.name
+    definition: macro_definition.name enum_variant.name field_declaration.name parameter.pattern let_declaration.pattern
+    definition: closure_parameters for_expression.pattern type_parameter.name match_pattern let_condition.pattern
+    call: call_expression.function macro_invocation.macro
+    member: field_expression.field scoped_identifier.name scoped_type_identifier.name
+    write: assignment_expression.left compound_assignment_expr.left
+    import: use_declaration extern_crate_declaration use_as_clause
+    inheritance: impl_item.trait trait_item.bounds
+    type: type_arguments
+    decorator: attribute
+    label: field_initializer.field lifetime
+    read: tuple_struct_pattern.type struct_pattern.type
+    inside: trait_bounds generic_type.type generic_function.function use_list scoped_use_list reference_type tuple_pattern
+    inside: tuple_struct_pattern ref_pattern mut_pattern slice_pattern captured_pattern parenthesized_expression
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="rust",
@@ -435,6 +458,7 @@ LANGUAGES = (
         grammar=("tree_sitter_rust", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="rust",
         resolver=RustResolver,

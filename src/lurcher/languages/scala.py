@@ -25,6 +25,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     each,
     kept,
@@ -186,6 +187,26 @@ _IMPORTS = ImportRules(
 )
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier type_identifier=type",
+    places="""
+    definition: class_definition.name object_definition.name trait_definition.name enum_definition.name
+    definition: function_definition.name function_declaration.name val_definition.pattern var_definition.pattern
+    definition: val_declaration.name parameter.name class_parameter.name type_parameters.name lambda_expression.parameters
+    definition: binding.name type_definition.name given_definition.name case_class_pattern.pattern typed_pattern.pattern
+    call: call_expression.function instance_expression
+    member: field_expression.field
+    write: assignment_expression.left
+    inheritance: extends_clause.type
+    type: type_arguments
+    import: import_declaration namespace_selectors arrow_renamed_identifier
+    decorator: annotation.name
+    label: package_clause.name
+    inside: generic_type.type generic_function.function package_identifier
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="scala",
@@ -194,6 +215,7 @@ LANGUAGES = (
         grammar=("tree_sitter_scala", "language"),
         sigil="$",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="jvm",
         resolver=JvmResolver,

@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Language, MatchReader, child, extent
+from lurcher.languages.base import (
+    COMMENT,
+    Captures,
+    DefinitionRules,
+    Found,
+    Language,
+    MatchReader,
+    OccurrenceRules,
+    child,
+    extent,
+)
 
 _MOST_CHARACTERS = 200_000
 """Bytes of a definition that are searched for its end."""
@@ -106,12 +116,23 @@ def _refine(found: Found, text: bytes) -> Found | None:
     return found
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: column_definition.name create_table create_function create_view create_index function_argument relation.alias
+    call: invocation
+    inside: object_reference.name
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="sql",
         extensions=("sql", "psql", "pgsql", "ddl", "dml"),
         grammar=("tree_sitter_sql", "language"),
         optional=True,
+        occurrences=_OCCURRENCES,
         definitions=DefinitionRules(
             patterns=_PATTERNS,
             leads=frozenset({"comment", "marginalia"}),

@@ -21,6 +21,7 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
+    OccurrenceRules,
     cut,
     each,
     line_of,
@@ -189,6 +190,25 @@ def _above(path: str) -> list[str]:
     return folders
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="simple_identifier type_identifier=type",
+    places="""
+    definition: class_declaration.name protocol_declaration.name function_declaration.name
+    definition: protocol_function_declaration.name pattern.bound_identifier parameter.name enum_entry.name type_parameter
+    definition: guard_statement.bound_identifier if_statement.bound_identifier typealias_declaration.name lambda_parameter.name
+    call: call_expression constructor_expression.constructed_type
+    member: navigation_suffix.suffix
+    write: assignment.target
+    inheritance: inheritance_specifier
+    decorator: attribute
+    import: import_declaration
+    label: value_argument_label parameter.external_name
+    typed: user_type
+    inside: navigation_expression.suffix directly_assignable_expression identifier
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="swift",
@@ -197,6 +217,7 @@ LANGUAGES = (
         grammar=("tree_sitter_swift", "language"),
         sigil="µ",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
         imports=_IMPORTS,
         ecosystem="swift",
         resolver=SwiftResolver,

@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, Captures, DefinitionRules, Found, Language, MatchReader, first, members
+from lurcher.languages.base import (
+    COMMENT,
+    Captures,
+    DefinitionRules,
+    Found,
+    Language,
+    MatchReader,
+    OccurrenceRules,
+    first,
+    members,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,6 +78,19 @@ def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
 _DEFINITIONS = DefinitionRules(patterns=_PATTERNS, leads=frozenset({"comment"}), exported=_exported, refine=_refine)
 
 
+_OCCURRENCES = OccurrenceRules(
+    names="identifier",
+    places="""
+    definition: function_declaration.name parameter.name container_field.name payload variable_declaration
+    call: call_expression.function
+    member: field_expression.member
+    type: parameter.type container_field.type function_declaration.type variable_declaration.type
+    write: assignment_expression.left
+    inside: pointer_type nullable_type error_union_type slice_type
+    """,
+)
+
+
 LANGUAGES = (
     Language(
         name="zig",
@@ -75,5 +98,6 @@ LANGUAGES = (
         grammar=("tree_sitter_zig", "language"),
         sigil="_",
         definitions=_DEFINITIONS,
+        occurrences=_OCCURRENCES,
     ),
 )

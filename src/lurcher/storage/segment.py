@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-FORMAT = 14
+FORMAT = 15
 """Of segments and manifests, whatever their schema."""
 
 UNIT_FIELDS = ("body", "comments", "symbols")
@@ -75,8 +75,8 @@ by lines because the grammar of its language is not installed.
 
 FILE = [
     ("text", "<u8"), ("size", "<u4"), ("unit", "<u4"), ("units", "<u4"), ("definition", "<u4"), ("definitions", "<u4"),
-    ("path", "<u4"), ("strings", "<u4"), ("crc", "<u4"), ("language", "<u2"), ("roles", "<u2"), ("name", "<u2"),
-    ("folder", "<u2"), ("stem", "<u2"), ("flags", "<u2"),
+    ("path", "<u4"), ("strings", "<u4"), ("occurrences", "<u4"), ("crc", "<u4"), ("language", "<u2"), ("roles", "<u2"),
+    ("name", "<u2"), ("folder", "<u2"), ("stem", "<u2"), ("flags", "<u2"),
 ]  # fmt: skip
 UNIT = [
     ("file", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("definition", "<i4"),
@@ -236,6 +236,7 @@ def _check_files(container: Container, rows: Any, main: object) -> bool:
         ("text", "size", 0, container.length("text")),
         ("path", "", 0, container.length("paths") - 1),
         ("strings", "", 0, container.length("strings")),
+        ("occurrences", "", 0, container.length("occurrences")),
         ("language", "", 0, len(meta["languages"]) - 1),
     )
 
@@ -294,7 +295,7 @@ FILES = Schema(
     },
     (
         Blob("import_texts", "imports", "text"), Blob("paths", "files", "path", packed=False),
-        Blob("strings", "files", "strings"), Blob("text", "files", "text", "size"),
+        Blob("strings", "files", "strings"), Blob("occurrences", "files", "occurrences"), Blob("text", "files", "text", "size"),
     ),
     FILE_VECTORS,
     references=(

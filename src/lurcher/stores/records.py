@@ -40,7 +40,7 @@ _MAX_BYTES = 1 << 28
 """The largest record or page; by default a file has at most one megabyte of text."""
 SPARSE_MASK = 0xFFFFFFFF
 """The bits of a term's hash that a sparse vector has room for."""
-RECORD_FORMAT = 1
+RECORD_FORMAT = 2
 _COUNTS = struct.Struct("<9I")
 RECORD_SECTIONS = (
     "file", "units", "definitions", "words", "rows", "families", "owners", "counts", "vectors", "scales", "card", "card_scale",
@@ -218,6 +218,7 @@ class RecordSections:
         )
         files["text"], files["unit"], files["definition"] = _starts(files["size"]), _starts(units), _starts(definitions)
         files["path"], files["strings"], files["language"] = _starts(paths), _starts(strings), numbers
+        files["occurrences"] = 0
         owner = np.arange(len(records))
         unit_rows = np.frombuffer(joined("units"), UNIT).copy()
         unit_rows["file"] = np.repeat(owner, units)
@@ -230,7 +231,9 @@ class RecordSections:
         for column in ("name", "container", "signature"):
             rows[column] += files["strings"][holders]
         self._tables = {"files": files, "units": unit_rows, "definitions": rows}
-        self._bytes = {"strings": joined("strings"), "paths": joined("path"), "imports": b"", "import_texts": b""}
+        self._bytes = {
+            "strings": joined("strings"), "paths": joined("path"), "imports": b"", "import_texts": b"", "occurrences": b"",
+        }  # fmt: skip
         self._text = int(files["size"].sum(dtype=np.int64))
         self._arrays: dict[str, NDArray[Any]] = {}
         if dims:

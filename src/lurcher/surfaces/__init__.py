@@ -336,6 +336,23 @@ HOPS = Parameter(
     "hops", "int", "how many imports away to look", metavar="N", default=2, low=1, high=6,
     mcp={"help": "", "default": 2, "high": 10}, http={},
 )  # fmt: skip
+TARGET = Parameter(
+    "target", help="a name, such as Client.retry, or a place of it, as FILE:LINE[:COLUMN]", place="first",
+    metavar="NAME", longest=_PATH_CHARS, mcp={"name": "name", "help": "or FILE:LINE", "required": True},
+    http={"name": "name", "required": True},
+)  # fmt: skip
+USE_KIND = Parameter(
+    "kind", help="only uses of this kind", metavar="KIND", many=True, http={},
+    choices=("attribute", "call", "decorator", "import", "inheritance", "read", "type", "write"),
+)  # fmt: skip
+SHOW = Parameter(
+    "show", help="what to list", choices=("uses", "callers", "callees", "tests", "implementations"),
+    mcp={"help": "", "default": "uses"}, http={"default": "uses"},
+)  # fmt: skip
+DEPTH = Parameter(
+    "depth", "int", "how many calls away to look", metavar="N", default="1; 3 for tests", low=1, high=10,
+    mcp={"help": ""}, http={},
+)  # fmt: skip
 KIND = Parameter(
     "kind", help="only this kind, such as class or function", metavar="KIND", many=True,
     mcp={"name": "kinds", "help": "such as class, function"},

@@ -13,7 +13,10 @@ from lurcher.surfaces.mcp.requests import input_schema
 from lurcher.surfaces.mcp.tools import TOOLS
 from tests.surfaces.mcp.talk import Talk
 
-NAMES = ["search", "find_pattern", "explain_change", "related", "outline", "context", "impact", "exists", "index", "status"]
+NAMES = [
+    "search", "find_pattern", "explain_change", "related", "outline", "context", "impact", "references", "exists", "index",
+    "status",
+]  # fmt: skip
 
 
 def test_the_tools_are_those_of_the_design(talk: Talk) -> None:
@@ -28,11 +31,11 @@ def test_the_tools_are_those_of_the_design(talk: Talk) -> None:
         assert tool.annotations.open_world_hint is False
 
 
-def test_descriptions_and_schemas_cost_less_than_1200_tokens() -> None:
+def test_descriptions_and_schemas_cost_less_than_1300_tokens() -> None:
     shown = [
         {"name": tool.name, "description": tool.description, "inputSchema": input_schema(tool.parameters)} for tool in TOOLS
     ]
-    assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1200
+    assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1300
 
 
 def test_search_gives_the_hits_of_the_engine(talk: Talk, repository: Path) -> None:

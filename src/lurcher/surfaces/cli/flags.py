@@ -47,6 +47,21 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher symbol Client.retry",
     ),
     Command(
+        "references", "show who uses a definition, who calls it, or which tests reach it",
+        (
+            p.TARGET, p.PATHS, p.USE_KIND, Parameter("callers", "switch", "the functions that call it"),
+            Parameter("callees", "switch", "the functions that it calls"),
+            Parameter("tests", "switch", "the tests that reach it"), p.DEPTH, p.LIMIT.but(help="how many to list", default=50),
+            *p.OUTPUT,
+        ),
+        "lurcher references Client.retry --kind call",
+    ),
+    Command(
+        "implementations", "show the types below a type, or what overrides a method",
+        (p.TARGET, p.PATHS, p.LIMIT.but(help="how many to list", default=50), *p.OUTPUT),
+        "lurcher implementations Transport",
+    ),
+    Command(
         "related", "find code that is like the code around a line",
         (
             Parameter("place", help="a file and a line of it, as FILE:LINE", place="first", metavar="FILE:LINE"),

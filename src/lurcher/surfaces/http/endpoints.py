@@ -188,6 +188,15 @@ def _impact(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.impact(path, symbol=values.get("symbol"), hops=values.get("hops"), check=check).to_dict()
 
 
+def _references(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    target, show, limit = values["name"], values["show"], values.get("limit", 100)
+    if show == "uses":
+        return engine.references(target, kinds=values.get("kind", ()), limit=limit, check=check).to_dict()
+    if show == "implementations":
+        return engine.implementations(target, limit=limit, check=check).to_dict()
+    return engine.calls(target, direction=show, depth=values.get("depth"), limit=limit, check=check).to_dict()
+
+
 def _blame(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.heat(_listed_path(engine, values, check)).to_dict()
 
@@ -349,6 +358,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "impact", "What depends on a file, hop by hop.",
         _take(p.FILE, p.HOPS, p.SYMBOL), _impact,
+    ),
+    Endpoint(
+        "references", "Who uses a definition, who calls it, what it calls, which tests reach it, or what implements it.",
+        _take(p.TARGET, p.SHOW, p.USE_KIND, p.DEPTH, p.LIMIT), _references,
     ),
     Endpoint(
         "related", "Units like the one around a line of a file.",

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from lurcher.inspect.explain import ExplainAnswer, Writer
     from lurcher.inspect.impact import Dependent, ImpactAnswer
     from lurcher.inspect.outline import OutlineAnswer, OutlineFile, OutlineSymbol
+    from lurcher.inspect.references.answer import Reference, ReferencesAnswer
+    from lurcher.inspect.references.calls import Call, CallsAnswer, Implementation, ImplementationsAnswer
+
+    AnyReferences = ReferencesAnswer | CallsAnswer | ImplementationsAnswer
+    AnyUse = Reference | Call | Implementation
 
 
 BUDGET: int = p.BUDGET.on(p.MCP).default
@@ -255,6 +260,31 @@ def _dependent_text(entry: Dependent) -> str:
     return "  ".join(said) + "\n"
 
 
+def render_references(answer: AnyReferences, entries: Sequence[AnyUse], show: str, budget: int) -> ToolResult:
+    """`entries` are those that may be shown."""
+    kept, _ = _take_fitting(entries, _use_text, entry_budget(budget))
+    defined = ", ".join(f"{place.path}:{place.line}" for place in answer.definitions[:3])
+    first = f"{answer.name} is defined at {defined}" if defined else f"nothing in the tree defines {answer.name}"
+    listed = f"; {len(kept)} listed" if len(kept) < len(entries) else ""
+    more = f"{first}; {format_count(len(entries), show.removesuffix('s'))}{listed}"
+    text = _pack(["".join(map(_use_text, kept))], budget, more, answer.standing.degraded)
+    data = {
+        "name": answer.name, "show": show, "definitions": [place.to_dict() for place in answer.definitions],
+        "entries": [entry.to_dict() for entry in kept], "total": len(entries),
+        **_index_data(answer.standing.index, answer.standing.degraded),
+    }  # fmt: skip
+    return ToolResult(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
+
+
+def _use_text(entry: AnyUse) -> str:
+    said = [f"{entry.path}:{entry.line}", entry.kind, getattr(entry, "enclosing", None) or getattr(entry, "name", "")]
+    depth, via = getattr(entry, "depth", 1), getattr(entry, "via", "")
+    said += [f"depth {depth} via {via}"] if depth > 1 and via else []
+    said += [] if entry.resolution == "resolved" else [entry.resolution]
+    said += [entry.text] if hasattr(entry, "text") else []
+    return "  ".join(word for word in said if word) + "\n"
+
+
 def render_exists(answer: ExistsAnswer) -> ToolResult:
     where = f" {answer.path}:{answer.line}" if answer.path is not None else ""
     text = _pack([f"{answer.verdict}{where}\n"], BUDGET, "", answer.basis.degraded)
@@ -392,6 +422,10 @@ _HOP = _object(hop=_INT, total=_INT, tests=_INT, shown=_INT)
 IMPACT_SCHEMA = _object(
     path=_TEXT, symbol=_TEXT_OR_NULL, dependents=_list_of(_DEPENDENT), total=_INT, by_hop=_list_of(_HOP), index=_INDEX,
     degraded=_DEGRADED,
+)  # fmt: skip
+REFERENCES_SCHEMA = _object(
+    name=_TEXT, show=_TEXT, definitions=_list_of({"type": "object"}), entries=_list_of({"type": "object"}), total=_INT,
+    index=_INDEX, degraded=_DEGRADED,
 )  # fmt: skip
 EXISTS_SCHEMA = _object(exists=_BOOL, certain=_BOOL, path=_TEXT_OR_NULL, line=_INT_OR_NULL, index=_INDEX, degraded=_DEGRADED)
 _ROOT = _object(

@@ -34,6 +34,7 @@ ARGUMENTS: Mapping[str, tuple[Parameter, ...]] = {
     "outline": _take(p.PATHS, p.KIND, p.BUDGET),
     "context": _take(p.PATHS, p.BUDGET),
     "impact": _take(p.FILE, p.SYMBOL, p.HOPS, p.BUDGET),
+    "references": _take(p.TARGET, p.SHOW, p.DEPTH, p.BUDGET),
     "exists": (Parameter("text", required=True), p.EXACT.on(MCP)),
     "index": _take(p.HISTORY, p.REBUILD),
     "status": (),

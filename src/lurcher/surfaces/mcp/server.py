@@ -40,7 +40,8 @@ Context = ServerRequestContext[Any, Any]
 
 INSTRUCTIONS = (
     "Searches this repository's code, notes and git history, offline. Start with `search`; ask `find_pattern` before redoing "
-    "what may have been tried; `outline` and `context` instead of reading whole files; `impact` before changing an interface."
+    "what may have been tried; `outline` and `context` instead of reading whole files; `references` and `impact` before "
+    "changing an interface."
 )
 _MOST_ENGINES = 6
 _THREADS = 8

@@ -210,6 +210,20 @@ def _impact(call: Call, given: dict[str, Any]) -> ToolResult:
     return answers.render_impact(answer, shown, given["budget"])
 
 
+def _references(call: Call, given: dict[str, Any]) -> ToolResult:
+    target, show = given["name"], given["show"]
+    with call.served.full_index() as engine:
+        if show == "uses":
+            answer: Any = engine.references(target, progress=call.progress)
+        elif show == "implementations":
+            answer = engine.implementations(target, progress=call.progress)
+        else:
+            answer = engine.calls(target, direction=show, depth=given["depth"], progress=call.progress)
+        entries = [*getattr(answer, "references" if show == "uses" else show if show == "implementations" else "calls")]
+        shown = [entry for entry in entries if not call.is_narrowed or call.shows(entry.path, engine)]
+    return answers.render_references(answer, shown, show, given["budget"])
+
+
 def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
     with call.served.full_index() as engine:
         answer = engine.exists(given["text"], exact=given["exact"], progress=call.progress)
@@ -262,6 +276,12 @@ TOOLS: tuple[Tool, ...] = (
         "impact", "What depends on a file",
         "List files that depend on a file, or on one symbol of it, through imports. Use it before changing an interface.",
         answers.IMPACT_SCHEMA, _impact,
+    ),
+    Tool(
+        "references", "Who uses a definition",
+        "List the uses of a definition, its callers, callees, the tests that reach it, or implementations of a type. "
+        "`candidate` marks what the code does not settle.",
+        answers.REFERENCES_SCHEMA, _references,
     ),
     Tool(
         "exists", "Whether a text occurs",

@@ -1,0 +1,313 @@
+"""The references of a name, or of what stands at a place of a file.
+
+An occurrence is `resolved` where the code says which definition it means, and a `candidate` where it may mean one of those
+asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import QueryError
+from lurcher.inspect import Basis, plain_fields
+from lurcher.inspect.references.program import Program, SourceFile, Symbol
+from lurcher.inspect.references.resolve import Resolution, Resolver
+from lurcher.lanes.symbol import find_definitions, select_fitting
+from lurcher.languages.occurrences import DEFINITION, IMPORT, INHERITANCE, KIND_NAMES, LABEL, MEMBER, Occurrence, kind_name
+from lurcher.query import split_qualified_name
+from lurcher.types import Degraded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from lurcher.storage.snapshot import Snapshot
+
+RESOLVED, CANDIDATE = "resolved", "candidate"
+KINDS = tuple(sorted({*KIND_NAMES, "attribute"} - {"definition"}))
+_MOST_OCCURRENCES = 20_000
+"""Occurrences of one name that are looked at; those of further files are left out, with a note."""
+_LONGEST_LINE = 200
+_LONGEST_NAME = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A definition: what it is, and where its name stands."""
+
+    path: str
+    line: int
+    column: int
+    name: str
+    kind: str
+    signature: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One use of a name."""
+
+    path: str
+    line: int
+    column: int
+    """In characters, from 1, as the line is."""
+    kind: str
+    enclosing: str
+    """The qualified name of the function or type around it; empty at the top of a file."""
+    text: str
+    """Its line."""
+    resolution: str
+    how: str
+    """What says so: `scope`, `import`, `self`, `annotation`, `constructor` …; `name` where only the spelling does."""
+    definition: tuple[str, int] | None
+    """Path and line of the definition that it means; of a candidate the first that it may mean."""
+    test: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        place = None if self.definition is None else {"path": self.definition[0], "line": self.definition[1]}
+        return {**plain_fields(self), "definition": place}
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencesAnswer:
+    """The uses of a name: those that are resolved first, each group in the order of paths and lines."""
+
+    name: str
+    definitions: tuple[Place, ...]
+    references: tuple[Reference, ...]
+    total: int
+    resolved: int
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "definitions": [entry.to_dict() for entry in self.definitions],
+            "references": [entry.to_dict() for entry in self.references],
+            "total": self.total,
+            "resolved": self.resolved,
+            **self.standing.to_dict(),
+        }
+
+
+def check_kinds(kinds: Iterable[str]) -> frozenset[str]:
+    wanted = frozenset(kinds)
+    for kind in sorted(wanted - set(KINDS)):
+        raise QueryError(f"{kind!r} is not a kind of reference", f"one of {', '.join(KINDS)}")
+    return wanted
+
+
+Target = tuple[int, int, "int | None"]
+"""File, line and column of a place."""
+
+
+class Use:
+    """An occurrence that means, or may mean, one of the definitions asked for."""
+
+    __slots__ = ("certain", "file", "how", "kind", "name", "occurrence", "symbols")
+
+    def __init__(
+        self, file: SourceFile, name: str, occurrence: Occurrence, symbols: Sequence[Symbol], how: str, certain: bool
+    ) -> None:
+        self.file, self.name, self.occurrence = file, name, occurrence
+        self.symbols, self.how, self.certain = tuple(symbols), how, certain
+        self.kind = kind_name(occurrence[2])
+
+
+class Finder:
+    """Finds definitions and their uses in one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.program = Program(snapshot)
+        self.resolver = Resolver(self.program)
+        self.cut_short = False
+
+    def definitions(self, name: str) -> list[Symbol]:
+        """The definitions that a name means, in the right container where it names one."""
+        matches = [match for match in select_fitting(find_definitions(self.snapshot, [name])) if match.exact]
+        found: dict[Symbol, None] = {}
+        for match in matches:
+            place = match.definition.start_byte, match.definition.name
+            for symbol in self.program.file(match.file).symbols:
+                if (symbol.definition.start_byte, symbol.definition.name) == place:
+                    found[symbol] = None
+        *outer, _ = split_qualified_name(name)
+        return [symbol for symbol in found if _is_inside(symbol, outer)] or list(found)
+
+    def at(self, file: int, line: int, column: int | None) -> tuple[str, list[Symbol]]:
+        """The name at a place of a file, and the definitions that it means there."""
+        source = self.program.file(file)
+        if not 1 <= line <= source.line_count:
+            raise QueryError(f"{source.path} has no line {line}", f"it has {source.line_count}")
+        start, end = source.line_range(line)
+        here = [entry for entry in source.occurrences_between(start, end) if entry[2] != LABEL]
+        if column is not None:
+            before = source.text[start:end].decode("utf-8", "replace")[: column - 1]
+            byte = start + len(before.encode("utf-8", "replace"))
+            here = [entry for entry in here if entry[0] - source.text.startswith(b"#", byte) <= byte < entry[1]]
+        names = [source.spelled(first, last) for first, last, _ in here]
+        for name, occurrence in zip(names, here, strict=True):
+            own = source.own_places(name).get(occurrence[0])
+            if own is not None:
+                return name, self._same(own)
+        for name, occurrence in zip(names, here, strict=True):
+            found = None if occurrence[2] == DEFINITION else self.resolver.resolve(source, name, occurrence)
+            if found is not None and found.certain:
+                return found.symbols[0].definition.name, self._same(found.symbols[0])
+        if len(names) == 1 or (names and column is not None):
+            return names[0], []
+        place = f"{source.path}:{line}" + ("" if column is None else f":{column}")
+        raise QueryError(f"no name of the tree's stands at {place}", "give the name itself, or another place")
+
+    def _same(self, symbol: Symbol) -> list[Symbol]:
+        """A definition with its overloads and further branches: those of one name in one container of a file."""
+        own = symbol.definition
+        return [
+            entry for entry in symbol.file.symbols
+            if entry.definition.name == own.name and entry.definition.container == own.container
+        ]  # fmt: skip
+
+    def uses(self, name: str, wanted: Sequence[Symbol]) -> Iterator[Use]:
+        """Every use of the definitions of a name; of a name that the tree does not define, every occurrence."""
+        seen = 0
+        overridden = self._overridden(wanted)
+        for file in self.program.files_with(name):
+            if wanted and not any(symbol.file.ecosystem == file.ecosystem for symbol in wanted):
+                continue
+            occurrences = file.occurrences(name)
+            seen += len(occurrences)
+            if seen > _MOST_OCCURRENCES:
+                self.cut_short = True
+                return
+            own = file.own_places(name)
+            aliases: dict[str, None] = {}
+            for occurrence in occurrences:
+                if occurrence[2] == DEFINITION or occurrence[0] in own:
+                    continue
+                use = self._use(file, name, occurrence, wanted, overridden)
+                if use is not None:
+                    yield use
+                    if occurrence[2] == IMPORT:
+                        alias = self._alias(file, occurrence)
+                        if alias:
+                            aliases[alias] = None
+            for alias in aliases:
+                for occurrence in file.occurrences(alias):
+                    if occurrence[2] not in (DEFINITION, IMPORT):
+                        use = self._use(file, alias, occurrence, wanted, overridden)
+                        if use is not None and use.certain:
+                            yield use
+
+    def _use(
+        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol], overridden: set[Symbol]
+    ) -> Use | None:
+        if not wanted:
+            return Use(file, name, occurrence, (), "name", False)
+        found: Resolution | None = self.resolver.resolve(file, name, occurrence)
+        if found is None:
+            return None
+        meant = [symbol for symbol in found.symbols if symbol in wanted]
+        if meant:
+            return Use(file, name, occurrence, meant, found.how, found.certain)
+        if found.certain and any(symbol in overridden for symbol in found.symbols):
+            return Use(file, name, occurrence, wanted, "override", False)
+        return None
+
+    def _overridden(self, wanted: Sequence[Symbol]) -> set[Symbol]:
+        """The members that the wanted ones override: what calls those may reach these."""
+        found: set[Symbol] = set()
+        for symbol in wanted:
+            parent = symbol.file.parent(symbol)
+            if parent is not None and parent.is_type:
+                for base in self.resolver.ancestors(parent):
+                    found.update(base.file.members(base, symbol.definition.name))
+        return found
+
+    def subtypes(self, symbol: Symbol) -> Iterator[tuple[Symbol, str, bool]]:
+        """The types that name a type as their base, or have the methods of an interface; how, and whether that is certain."""
+        for use in self.uses(symbol.definition.name, [symbol]):
+            if use.occurrence[2] & ~MEMBER == INHERITANCE:
+                below = self.resolver.heir(use.file, use.occurrence[0])
+                if below is not None and below is not symbol:
+                    yield below, use.how, use.certain
+        if symbol.file.language == "go" and symbol.definition.kind == "interface":
+            yield from ((below, "methods", False) for below in self.resolver.satisfying(symbol))
+
+    def _alias(self, file: SourceFile, occurrence: Occurrence) -> str:
+        following = file.occurrences_between(occurrence[1], occurrence[1] + 200)[:1]
+        if following and following[0][2] == IMPORT and file.text[occurrence[1] : following[0][0]].strip() == b"as":
+            return file.text[following[0][0] : following[0][1]].decode("utf-8", "replace")
+        return ""
+
+
+def find_references(
+    snapshot: Snapshot, name: str, place: Target | None, kinds: frozenset[str], limit: int | None, basis: Basis
+) -> ReferencesAnswer:
+    """The uses of a name, or of what stands at a place (file, line, column)."""
+    finder = Finder(snapshot)
+    name, wanted = resolve_target(finder, name, place)
+    spelled = wanted[0].definition.name if wanted else (split_qualified_name(name) or [name])[-1]
+    uses = [use for use in finder.uses(spelled, wanted) if not kinds or use.kind in kinds]
+    uses.sort(key=lambda use: (not use.certain, use.file.path, use.occurrence[0]))
+    shown = uses if limit is None else uses[:limit]
+    notes = basis.degraded + _notes(finder, spelled, wanted, uses)
+    return ReferencesAnswer(
+        name, tuple(map(describe, wanted)), tuple(make_reference(use) for use in shown), len(uses),
+        sum(use.certain for use in uses), Basis(basis.index, notes),
+    )  # fmt: skip
+
+
+def resolve_target(finder: Finder, name: str, place: Target | None) -> tuple[str, list[Symbol]]:
+    """The name as it is shown, and the definitions that it means."""
+    if place is not None:
+        found, wanted = finder.at(*place)
+        return (wanted[0].definition.qualified if wanted else found), wanted
+    name = name.strip()
+    if not split_qualified_name(name) or len(name) > _LONGEST_NAME or not any(map(str.isalnum, name.replace("_", "a"))):
+        raise QueryError(f"{name[:100]!r} is no name", "for example: Client.retry, or a place: src/client.py:42")
+    return name, finder.definitions(name)
+
+
+def _is_inside(symbol: Symbol, outer: Sequence[str]) -> bool:
+    """Whether a definition is in these modules, folders and types, the outermost first."""
+    module = symbol.file.path.rpartition(".")[0].removesuffix("/__init__")
+    parts = [*module.split("/"), *symbol.definition.container.split(".")]
+    return not outer or [part for part in parts if part][-len(outer) :] == list(outer)
+
+
+def describe(symbol: Symbol) -> Place:
+    start, _ = symbol.file.name_place(symbol)
+    definition = symbol.definition
+    return Place(
+        symbol.file.path, symbol.file.line(start), symbol.file.column(start), definition.qualified, definition.kind,
+        definition.signature,
+    )  # fmt: skip
+
+
+def make_reference(use: Use) -> Reference:
+    start = use.occurrence[0]
+    file, line = use.file, use.file.line(start)
+    first, last = file.line_range(line)
+    scope = file.scope_at(start)
+    text = file.text[first:last].decode("utf-8", "replace").strip()
+    meant = None
+    if use.symbols:
+        symbol = use.symbols[0]
+        meant = symbol.file.path, symbol.file.line(symbol.file.name_place(symbol)[0])
+    return Reference(
+        file.path, line, file.column(start), use.kind, "" if scope is None else scope.definition.qualified,
+        text[:_LONGEST_LINE], RESOLVED if use.certain else CANDIDATE, use.how, meant, file.is_test,
+    )  # fmt: skip
+
+
+def _notes(finder: Finder, name: str, wanted: Sequence[Symbol], uses: Sequence[Use]) -> tuple[Degraded, ...]:
+    notes = []
+    if not wanted and uses:
+        notes.append(Degraded("references", f"no definition of {name} is in the tree: these are all places with the name", ""))
+    if finder.cut_short:
+        notes.append(Degraded("references", f"{name} occurs more than {_MOST_OCCURRENCES:,} times; not all were looked at", ""))
+    return tuple(notes)

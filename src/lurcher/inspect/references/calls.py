@@ -1,0 +1,246 @@
+"""Callers and callees of a definition over several steps, the tests that reach it, and what implements or overrides it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import QueryError
+from lurcher.inspect import Basis, plain_fields
+from lurcher.inspect.references.answer import CANDIDATE, RESOLVED, Finder, Place, Target, Use, describe, resolve_target
+from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, MEMBER, kind_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lurcher.inspect.references.program import SourceFile, Symbol
+    from lurcher.storage.snapshot import Snapshot
+
+CALLERS, CALLEES, TESTS = "callers", "callees", "tests"
+DIRECTIONS = (CALLERS, CALLEES, TESTS)
+MOST_DEPTH = 10
+TEST_DEPTH = 3
+"""Steps from a definition to the tests that reach it, unless a depth is given."""
+_MOST_VISITED = 500
+"""Definitions whose callers or callees are looked for in one question."""
+_MOST_DESCENDANTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function that calls another one, or is called by it."""
+
+    path: str
+    line: int
+    """Of its definition; of the call where that is outside of any definition."""
+    name: str
+    """Its qualified name; empty for code outside of any definition."""
+    depth: int
+    via: str
+    """The definition one step nearer to the one asked for."""
+    call_path: str
+    call_line: int
+    kind: str
+    resolution: str
+    how: str
+    test: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = plain_fields(self)
+        return {**fields, "call": {"path": fields.pop("call_path"), "line": fields.pop("call_line")}}
+
+
+@dataclass(frozen=True, slots=True)
+class CallsAnswer:
+    """The nearest first; each definition once, with the first call that leads to it."""
+
+    name: str
+    direction: str
+    depth: int
+    definitions: tuple[Place, ...]
+    calls: tuple[Call, ...]
+    total: int
+    complete: bool
+    """Whether everything within the depth was looked at."""
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "direction": self.direction, "depth": self.depth,
+            "definitions": [entry.to_dict() for entry in self.definitions],
+            "calls": [entry.to_dict() for entry in self.calls], "total": self.total, "complete": self.complete,
+            **self.standing.to_dict(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """A type below another one, or a member that overrides another one."""
+
+    path: str
+    line: int
+    column: int
+    name: str
+    kind: str
+    signature: str
+    of: str
+    """The type or member one step nearer to the one asked for."""
+    depth: int
+    resolution: str
+    how: str
+    test: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ImplementationsAnswer:
+    name: str
+    definitions: tuple[Place, ...]
+    implementations: tuple[Implementation, ...]
+    total: int
+    standing: Basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "definitions": [entry.to_dict() for entry in self.definitions],
+            "implementations": [entry.to_dict() for entry in self.implementations], "total": self.total,
+            **self.standing.to_dict(),
+        }  # fmt: skip
+
+
+def find_calls(
+    snapshot: Snapshot, name: str, place: Target | None, direction: str, depth: int | None, limit: int | None, basis: Basis
+) -> CallsAnswer:
+    """Who calls the definitions of a name, what they call, or which tests reach them."""
+    steps = (TEST_DEPTH if direction == TESTS else 1) if depth is None else depth
+    if not 1 <= steps <= MOST_DEPTH:
+        raise QueryError(f"the depth is {steps}", f"use 1 to {MOST_DEPTH}")
+    finder = Finder(snapshot)
+    name, wanted = resolve_target(finder, name, place)
+    found: list[Call] = []
+    seen = {*wanted}
+    level: list[Symbol] = list(wanted)
+    visited = 0
+    complete = True
+    for step in range(1, steps + 1):
+        following: dict[Symbol, None] = {}
+        for symbol in level:
+            visited += 1
+            if visited > _MOST_VISITED:
+                complete = False
+                break
+            around = _callees(finder, symbol) if direction == CALLEES else _callers(finder, symbol, direction == TESTS)
+            for call, other in around:
+                if other is not None:
+                    if other in seen:
+                        continue
+                    seen.add(other)
+                    following[other] = None
+                found.append(replace(call, depth=step))
+        level = list(following)
+    if direction == TESTS:
+        found = [call for call in found if call.test]
+    complete = complete and not finder.cut_short
+    found.sort(key=lambda call: (call.depth, call.resolution != RESOLVED, call.path, call.line))
+    unique = list({(call.path, call.line, call.name): call for call in reversed(found)}.values())[::-1]
+    return CallsAnswer(
+        name, direction, steps, tuple(map(describe, wanted)), tuple(unique if limit is None else unique[:limit]), len(unique),
+        complete, basis,
+    )  # fmt: skip
+
+
+def _callers(finder: Finder, symbol: Symbol, any_use: bool) -> Iterator[tuple[Call, Symbol | None]]:
+    """The functions with a call of a definition; for tests with any use of it."""
+    for use in finder.uses(symbol.definition.name, [symbol]):
+        kind = use.occurrence[2] & ~MEMBER
+        if kind == IMPORT or (not any_use and kind not in (CALL, DECORATOR)):
+            continue
+        if not use.certain and not symbol.definition.container and use.how == "name":
+            continue
+        holder = _holder(use)
+        yield _describe_call(use, holder, symbol), holder
+
+
+def _holder(use: Use) -> Symbol | None:
+    """The function around a use, or the type for one outside of its functions."""
+    return use.file.scope_at(use.occurrence[0])
+
+
+def _describe_call(use: Use, holder: Symbol | None, symbol: Symbol) -> Call:
+    file: SourceFile = use.file
+    line = file.line(use.occurrence[0])
+    own = line if holder is None else file.line(file.name_place(holder)[0])
+    return Call(
+        file.path, own, "" if holder is None else holder.definition.qualified, 0, symbol.definition.qualified, file.path, line,
+        use.kind, RESOLVED if use.certain else CANDIDATE, use.how, file.is_test,
+    )  # fmt: skip
+
+
+def _callees(finder: Finder, symbol: Symbol) -> Iterator[tuple[Call, Symbol | None]]:
+    """The definitions that a function calls; calls that only might mean something are left out."""
+    file, definition = symbol.file, symbol.definition
+    for occurrence in file.occurrences_between(definition.start_byte, definition.end_byte):
+        start, end, kind = occurrence
+        if kind & ~MEMBER not in (CALL, DECORATOR):
+            continue
+        found = finder.resolver.resolve(file, file.spelled(start, end), occurrence)
+        if found is None or not found.certain:
+            continue
+        for other in found.symbols[:1]:
+            call = Call(
+                other.file.path, other.file.line(other.file.name_place(other)[0]), other.definition.qualified, 0,
+                definition.qualified, file.path, file.line(start), kind_name(kind), RESOLVED, found.how, other.file.is_test,
+            )  # fmt: skip
+            yield call, other
+
+
+# -- implementations ----------------------------------------------------------------------------------------------------------
+
+
+def find_implementations(
+    snapshot: Snapshot, name: str, place: Target | None, limit: int | None, basis: Basis
+) -> ImplementationsAnswer:
+    """The types below those of a name, and for members what overrides them there."""
+    finder = Finder(snapshot)
+    name, wanted = resolve_target(finder, name, place)
+    found: dict[Symbol, Implementation] = {}
+    for symbol in wanted:
+        if symbol.is_type:
+            for below, above, depth, how, certain in _descendants(finder, symbol):
+                found.setdefault(below, _implementation(below, above, depth, how, certain))
+            continue
+        owner = symbol.file.parent(symbol)
+        if owner is None or not owner.is_type:
+            continue
+        for below, _, depth, how, certain in _descendants(finder, owner):
+            for member in finder.resolver.own_members(below, symbol.definition.name):
+                found.setdefault(member, _implementation(member, symbol, depth, how, certain))
+    ordered = sorted(found.values(), key=lambda entry: (entry.resolution != RESOLVED, entry.depth, entry.path, entry.line))
+    return ImplementationsAnswer(
+        name, tuple(map(describe, wanted)), tuple(ordered if limit is None else ordered[:limit]), len(ordered), basis
+    )
+
+
+def _implementation(below: Symbol, above: Symbol, depth: int, how: str, certain: bool) -> Implementation:
+    place = describe(below)
+    return Implementation(
+        place.path, place.line, place.column, place.name, place.kind, place.signature, above.definition.qualified, depth,
+        RESOLVED if certain else CANDIDATE, how, below.file.is_test,
+    )  # fmt: skip
+
+
+def _descendants(finder: Finder, symbol: Symbol) -> Iterator[tuple[Symbol, Symbol, int, str, bool]]:
+    """Types below a type, each with the one above it, how far down it is, how that is known and whether it is certain."""
+    seen, level, depth = {symbol}, [(symbol, True)], 0
+    while level and len(seen) < _MOST_DESCENDANTS:
+        depth += 1
+        following: list[tuple[Symbol, bool]] = []
+        for above, sure in level:
+            for below, how, certain in finder.subtypes(above):
+                if below not in seen:
+                    seen.add(below)
+                    following.append((below, sure and certain))
+                    yield below, above, depth, how, sure and certain
+        level = following

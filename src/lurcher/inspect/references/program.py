@@ -1,0 +1,331 @@
+"""The files of an index as resolution sees them: text, definitions, occurrences and scopes, and what their imports lead to.
+
+Everything is read when it is first needed and kept for one question.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lurcher.languages.detect import ecosystem_of, load_language
+from lurcher.languages.occurrences import (
+    CALL,
+    DEFINITION,
+    IMPORT,
+    LABEL,
+    MEMBER,
+    READ,
+    WRITE,
+    Occurrence,
+    decode_occurrences,
+)
+from lurcher.languages.parsed_file import Import
+from lurcher.languages.resolution import Tree
+from lurcher.sources.roles import TEST
+from lurcher.storage.segment import FUNCTION_KINDS
+from lurcher.terms import compound
+
+if TYPE_CHECKING:
+    from lurcher.languages.base import Resolver
+    from lurcher.storage.snapshot import Snapshot
+    from lurcher.types import Definition
+
+TYPE_LIKE = frozenset(
+    {"class", "struct", "enum", "interface", "trait", "type", "object", "union", "record", "protocol", "extension", "instance"}
+)
+"""Kinds whose members are taken out of them, or of their instances."""
+_SCOPES = FUNCTION_KINDS | TYPE_LIKE
+_ASSIGNING = frozenset({
+    "python", "jupyter", "ruby", "php", "lua", "elixir", "julia", "bash", "perl", "powershell", "terraform",
+})  # fmt: skip
+"""Languages in which an assignment declares a name."""
+_MOST_DEFINITIONS = 2_000
+"""Definitions of one name that are looked at."""
+
+
+class Symbol:
+    """One definition of the tree."""
+
+    __slots__ = ("definition", "file", "number")
+
+    def __init__(self, file: SourceFile, number: int, definition: Definition) -> None:
+        self.file, self.number, self.definition = file, number, definition
+
+    @property
+    def is_type(self) -> bool:
+        return self.definition.kind in TYPE_LIKE
+
+    @property
+    def is_function(self) -> bool:
+        return self.definition.kind in FUNCTION_KINDS
+
+    def holds(self, byte: int) -> bool:
+        return self.definition.start_byte <= byte < self.definition.end_byte
+
+
+class Binding:
+    """A place that binds a name, and the innermost definition around it in which it is bound."""
+
+    __slots__ = ("end", "kind", "scope", "start")
+
+    def __init__(self, start: int, end: int, kind: int, scope: Symbol | None) -> None:
+        self.start, self.end, self.kind, self.scope = start, end, kind, scope
+
+
+class SourceFile:
+    def __init__(self, program: Program, number: int) -> None:
+        self.program, self.number = program, number
+        snapshot = program.snapshot
+        self.path, self.language = snapshot.path(number), snapshot.language(number)
+        self.ecosystem = ecosystem_of(self.language)
+        self._names: dict[str, list[Occurrence]] = {}
+        self._bindings: dict[str, list[Binding]] = {}
+
+    @property
+    def is_test(self) -> bool:
+        return bool(int(self.program.snapshot.file_roles[self.number]) & TEST)
+
+    @cached_property
+    def text(self) -> bytes:
+        return self.program.snapshot.file_text(self.number)
+
+    @cached_property
+    def _encoded(self) -> bytes:
+        return self.program.snapshot.occurrences(self.number)
+
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        """Its definitions in order of position."""
+        found = self.program.snapshot.definitions_of(self.number)
+        return [Symbol(self, number, definition) for number, definition in enumerate(found)]
+
+    @cached_property
+    def scopes(self) -> list[Symbol]:
+        return [symbol for symbol in self.symbols if symbol.definition.kind in _SCOPES]
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        starts, at = [0], self.text.find(b"\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = self.text.find(b"\n", at + 1)
+        return starts
+
+    def line(self, byte: int) -> int:
+        return bisect_right(self._line_starts, byte)
+
+    def line_range(self, line: int) -> tuple[int, int]:
+        """The bytes of a line, without its end."""
+        starts = self._line_starts
+        end = starts[line] - 1 if line < len(starts) else len(self.text)
+        return starts[line - 1], end
+
+    @property
+    def line_count(self) -> int:
+        return len(self._line_starts)
+
+    def column(self, byte: int) -> int:
+        """The 1-based character of its line at which a byte is."""
+        return len(self.text[self._line_starts[self.line(byte) - 1] : byte].decode("utf-8", "replace")) + 1
+
+    def occurrences(self, name: str) -> list[Occurrence]:
+        """Where a name occurs, but for labels."""
+        known = self._names.get(name)
+        if known is None:
+            data = name.lstrip("#@$%").rstrip("?!=").encode("utf-8", "surrogatepass")
+            found = self.occurrences_between(0, 1 << 62, data) if data and data in self.text else []
+            known = self._names[name] = [entry for entry in found if entry[2] != LABEL]
+        return known
+
+    def spelled(self, start: int, end: int) -> str:
+        """The name at an occurrence; that of a private member of JavaScript begins with `#`."""
+        start -= self.ecosystem == "ecmascript" and self.text[start - 1 : start] == b"#"
+        return self.text[start:end].decode("utf-8", "replace")
+
+    def occurrences_between(self, first: int, last: int, name: bytes | None = None) -> list[Occurrence]:
+        try:
+            found = decode_occurrences(self._encoded, self.text, name, first, last)
+        except ValueError as error:
+            raise self.program.snapshot.corrupt(self.number, "its occurrences do not fit the text") from error
+        return [(start, end, self._adjusted(start, end, kind)) for start, end, kind in found]
+
+    def _adjusted(self, start: int, end: int, kind: int) -> int:
+        """The kind by what stands around the name, which some grammars leave out: whether it has a receiver, or is called."""
+        base = kind & ~MEMBER
+        if base in (DEFINITION, IMPORT):
+            return kind if kind == LABEL else base
+        before = self.text[max(0, start - 3) : start]
+        if base == READ and self.language == "dart" and self.text[end : end + 1] == b"(":
+            base = CALL
+        if before.endswith((b".", b"::", b"->")) and not before.endswith(b".."):
+            return base | MEMBER
+        if kind & MEMBER and not before.rstrip().endswith((b".", b":", b">", b"#")):
+            return READ if base == CALL else base
+        return base | kind & MEMBER
+
+    def scope_at(self, byte: int) -> Symbol | None:
+        """The innermost function or type around a byte."""
+        found = None
+        for symbol in self.scopes:
+            if symbol.definition.start_byte > byte:
+                break
+            if byte < symbol.definition.end_byte:
+                found = symbol
+        return found
+
+    def scopes_at(self, byte: int) -> list[Symbol]:
+        """All of them, the innermost first."""
+        found = [symbol for symbol in self.scopes if symbol.holds(byte)]
+        found.reverse()
+        return found
+
+    def parent(self, symbol: Symbol) -> Symbol | None:
+        """The function or type around a definition."""
+        found = None
+        for scope in self.scopes:
+            if scope.definition.start_byte > symbol.definition.start_byte:
+                break
+            inside = symbol.definition.end_byte <= scope.definition.end_byte and scope.holds(symbol.definition.start_byte)
+            if inside and scope.number < symbol.number:
+                found = scope
+        return found
+
+    def name_place(self, symbol: Symbol) -> tuple[int, int]:
+        """Where the name of a definition stands: start and end."""
+        start, end = symbol.definition.start_byte, symbol.definition.end_byte
+        inside = [entry for entry in self.occurrences(symbol.definition.name) if start <= entry[0] < end]
+        for occurrence in inside:
+            if occurrence[2] == DEFINITION:
+                return occurrence[0], occurrence[1]
+        return (inside[0][0], inside[0][1]) if inside else (start, start)
+
+    def own_places(self, name: str) -> dict[int, Symbol]:
+        """Where definitions of a name have it."""
+        return {self.name_place(symbol)[0]: symbol for symbol in self.symbols if symbol.definition.name == name}
+
+    def bindings(self, name: str) -> list[Binding]:
+        """Every place that binds a name, in order."""
+        known = self._bindings.get(name)
+        if known is None:
+            known = self._bindings[name] = []
+            own = self.own_places(name)
+            for start, end, kind in self.occurrences(name):
+                if kind in (DEFINITION, IMPORT) or (kind == WRITE and self.language in _ASSIGNING):
+                    symbol = own.get(start)
+                    scope = self.scope_at(start)
+                    if symbol is not None and symbol is scope:
+                        scope = self.parent(symbol)
+                    known.append(Binding(start, end, kind, scope))
+        return known
+
+    def top_level(self, name: str) -> list[Symbol]:
+        """The definitions of a name that are not inside of another one."""
+        return [symbol for symbol in self.symbols if symbol.definition.name == name and not symbol.definition.container]
+
+    def members(self, container: Symbol, name: str) -> list[Symbol]:
+        qualified = container.definition.qualified
+        return [
+            symbol for symbol in self.symbols if symbol.definition.name == name and symbol.definition.container == qualified
+        ]
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        return self.program.snapshot.imports({self.number}).get(self.number, ())
+
+
+class _Imports(dict[str, tuple[Import, ...]]):
+    """The imports of each path, read when a resolver asks for them."""
+
+    def __init__(self, snapshot: Snapshot, prefix: str, paths: dict[str, int]) -> None:
+        super().__init__(dict.fromkeys(paths, ()))
+        self._snapshot, self._numbers, self._known = snapshot, paths, set[str]()
+
+    def __getitem__(self, path: str) -> tuple[Import, ...]:
+        if path not in self._known:
+            self._known.add(path)
+            number = self._numbers[path]
+            self[path] = self._snapshot.imports({number}).get(number, ())
+        return super().__getitem__(path)
+
+
+_LAZY = frozenset({"python", "ecmascript", "go", "ruby"})
+"""Ecosystems whose resolvers do not look at the imports of all files."""
+
+
+class Program:
+    """All files of a snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._files: dict[int, SourceFile] = {}
+        self._named: dict[str, list[Symbol]] = {}
+        self._resolvers: dict[tuple[str, str], Resolver | None] = {}
+        self._targets: dict[tuple[int, str, tuple[str, ...], str], list[tuple[SourceFile, float]]] = {}
+
+    def file(self, number: int) -> SourceFile:
+        known = self._files.get(number)
+        if known is None:
+            known = self._files[number] = SourceFile(self, number)
+        return known
+
+    def files_with(self, name: str) -> list[SourceFile]:
+        """The files that contain a name, in path order."""
+        units, _ = self.snapshot.postings("body", compound(name))
+        numbers = set(self.snapshot.unit_file[units].tolist()) if len(units) else set()
+        return sorted(map(self.file, numbers), key=lambda file: file.path)
+
+    def named(self, name: str) -> list[Symbol]:
+        """The definitions of a name, exactly as it is spelled, in path order."""
+        known = self._named.get(name)
+        if known is None:
+            numbers, _ = self.snapshot.postings("definitions", compound(name))
+            files = self.snapshot.definition_file[numbers].tolist() if len(numbers) else []
+            found = []
+            for file in dict.fromkeys(files[:_MOST_DEFINITIONS]):
+                source = self.file(file)
+                found += [symbol for symbol in source.symbols if symbol.definition.name == name]
+            known = self._named[name] = sorted(found, key=lambda symbol: (symbol.file.path, symbol.number))
+        return known
+
+    def resolve_import(self, file: SourceFile, found: Import) -> list[tuple[SourceFile, float]]:
+        """The files that an import leads to, with the confidence in each; none outside of the tree."""
+        key = file.number, found.spec, found.names, found.kind
+        known = self._targets.get(key)
+        if known is None:
+            prefix = self.snapshot.prefix(file.number)
+            resolver = self._resolver(prefix, file)
+            targets = () if resolver is None else resolver.resolve(self.snapshot.bare_path(file.number), found)
+            known = self._targets[key] = [
+                (self.file(self.snapshot.live_paths[prefix + target.path]), target.confidence)
+                for target in targets
+                if prefix + target.path in self.snapshot.live_paths
+            ]
+        return known
+
+    def _resolver(self, prefix: str, file: SourceFile) -> Resolver | None:
+        key = prefix, file.ecosystem
+        if key not in self._resolvers:
+            self._resolvers[key] = self._make_resolver(prefix, file) if file.ecosystem else None
+        return self._resolvers[key]
+
+    def _make_resolver(self, prefix: str, file: SourceFile) -> Resolver | None:
+        make = load_language(file.language).resolver
+        if make is None:
+            return None
+        snapshot = self.snapshot
+        numbers = {path[len(prefix) :]: number for path, number in snapshot.live_paths.items() if path.startswith(prefix)}
+        languages = {path: snapshot.language(number) for path, number in numbers.items()}
+
+        def read(path: str) -> str | None:
+            number = numbers.get(path)
+            return None if number is None else snapshot.file_text(number).decode("utf-8", "replace")
+
+        lazy = file.ecosystem in _LAZY
+        inside = {number for path, number in numbers.items() if ecosystem_of(languages[path]) == file.ecosystem}
+        imports = {} if lazy else snapshot.imports(inside)
+        tree = Tree([(path, languages[path], imports.get(numbers[path], ())) for path in sorted(numbers)], read)
+        if lazy:
+            tree.imports = _Imports(snapshot, prefix, numbers)
+        return make(tree)

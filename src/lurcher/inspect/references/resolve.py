@@ -1,0 +1,619 @@
+"""From an occurrence of a name to the definitions that it means, with how that was found.
+
+A bare name is looked up as its language does: in the functions around it, the file, the imports, the package. A member is
+looked up in what its receiver is: a module, a class, or an object whose class is written down somewhere, as an annotation, a
+constructor call, a declared result. What is not written down is not guessed: such an occurrence is a candidate.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from lurcher.inspect.references import syntax
+from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol
+from lurcher.languages.occurrences import IMPORT, INHERITANCE, MEMBER, WRITE, Occurrence
+from lurcher.languages.parsed_file import Import
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DEEPEST = 10
+"""Steps from one name to the next in one resolution: imports, bases, types of receivers."""
+_SURE = 0.5
+"""Confidence of an import below which its target is only a candidate."""
+_SELVES = {
+    "python": ("self", "cls"), "jupyter": ("self", "cls"), "rust": ("self", "Self"), "ruby": ("self",),
+    "swift": ("self", "Self"), "lua": ("self",), "php": ("this", "$this", "self", "static"), "go": (), "objective-c": ("self",),
+}  # fmt: skip
+"""What an object calls itself; `this` in other languages."""
+_FIRST_ARGUMENT = frozenset({"python", "jupyter"})
+_IMPLICIT = frozenset({"java", "kotlin", "csharp", "scala", "swift", "cpp", "dart", "php", "ruby", "objective-c"})
+"""Languages in which a bare name may be a member of the class around it."""
+_PACKAGES = frozenset({"go", "java", "kotlin", "scala", "csharp", "swift", "dart", "terraform", "php"})
+"""Languages in which the files of a folder see each other's names."""
+_OPEN_TYPES = frozenset({"go", "rust", "cpp", "csharp", "swift", "kotlin", "ruby", "objective-c", "scala"})
+"""Languages in which the members of a type may be in other files than the type."""
+_SCRIPTS = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
+_PYTHONS = frozenset({"python", "jupyter"})
+
+
+class Resolution(NamedTuple):
+    """What an occurrence means: the definitions, how that was found, and whether it is certain."""
+
+    symbols: tuple[Symbol, ...]
+    how: str
+    certain: bool = True
+
+
+class Value(NamedTuple):
+    """What an expression is: an object of a class, a class or function itself, or a module."""
+
+    kind: str
+    """`object`, `symbol`, `module` or `external`"""
+    symbol: Symbol | None = None
+    files: tuple[SourceFile, ...] = ()
+    module: str = ""
+    how: str = ""
+
+
+EXTERNAL = Value("external")
+
+
+class Resolver:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._ancestors: dict[tuple[int, int], list[Symbol]] = {}
+
+    # -- occurrences ------------------------------------------------------------------------------------------------------
+
+    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence) -> Resolution | None:
+        """What an occurrence means; None where it is a local name or something outside of the tree."""
+        start, end, kind = occurrence
+        if kind & MEMBER:
+            return self._resolve_member(file, name, start)
+        if kind == IMPORT:
+            return self._resolve_imported(file, name, start, end)
+        return self._resolve_bare(file, name, start)
+
+    def _resolve_bare(self, file: SourceFile, name: str, start: int) -> Resolution | None:
+        values = self.look_up(file, name, start, 0)
+        if values is None:
+            return self._by_name(file, name, member=False)
+        found = [value for value in values if value.symbol is not None and value.kind == "symbol"]
+        if not found:
+            return None
+        certain = all(value.how != "several" for value in found)
+        return Resolution(tuple(value.symbol for value in found if value.symbol is not None), found[0].how, certain)
+
+    def _resolve_imported(self, file: SourceFile, name: str, start: int, end: int) -> Resolution | None:
+        if file.language in _PYTHONS or file.language in _SCRIPTS:
+            read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
+            imported = read(file.text, start, end)
+            if imported is None:  # `a` of `import a as b`, or a part of the module's name
+                imported = self._aliased(file, name, start, end)
+            if imported is None or imported.name is None:
+                return None
+            values = self._imported_values(file, imported, 0)
+        else:
+            values = self._visible(file, name)
+        found = [value.symbol for value in values or () if value.symbol is not None and value.kind == "symbol"]
+        return Resolution(tuple(found), "import") if found else None
+
+    def _aliased(self, file: SourceFile, name: str, start: int, end: int) -> syntax.ImportedName | None:
+        """What `name as alias` takes out of a module."""
+        following = file.occurrences_between(end, end + 400)
+        if not following or following[0][2] != IMPORT or file.text[end : following[0][0]].strip() != b"as":
+            return None
+        read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
+        return read(file.text, following[0][0], following[0][1])
+
+    def _resolve_member(self, file: SourceFile, name: str, start: int) -> Resolution | None:
+        values = self._receiver_values(file, start, 0)
+        if values is None:
+            return self._by_name(file, name, member=True)
+        found: list[Value] = []
+        unknown = False
+        for value in values:
+            members = self._members_of(value, name, 0)
+            unknown = unknown or members is None
+            found += members or ()
+        symbols = tuple(dict.fromkeys(value.symbol for value in found if value.symbol is not None and value.kind == "symbol"))
+        if symbols:
+            return Resolution(symbols, found[0].how or values[0].how)
+        owners = [value.symbol for value in values if value.kind == "object" and value.symbol is not None]
+        if unknown or any(self._may_have(owner, name) for owner in owners):
+            return self._by_name(file, name, member=True)
+        return None
+
+    def _may_have(self, owner: Symbol, name: str) -> bool:
+        """Whether a subclass of a class has a member that the class itself has not."""
+        for symbol in self._program.named(name):
+            parent = symbol.file.parent(symbol)
+            if parent is not None and parent.is_type and owner in self.ancestors(parent):
+                return True
+        return False
+
+    def _by_name(self, file: SourceFile, name: str, member: bool) -> Resolution | None:
+        """All definitions that an occurrence may mean as far as its spelling goes."""
+        found = [
+            symbol for symbol in self._program.named(name)
+            if symbol.file.ecosystem == file.ecosystem and (self._is_member(symbol) == member or not member)
+        ]  # fmt: skip
+        return Resolution(tuple(found), "name", False) if found else None
+
+    def _is_member(self, symbol: Symbol) -> bool:
+        if not symbol.definition.container:
+            return False
+        parent = symbol.file.parent(symbol)
+        return parent is None or parent.is_type
+
+    # -- names ------------------------------------------------------------------------------------------------------------
+
+    def look_up(self, file: SourceFile, name: str, at: int, depth: int) -> list[Value] | None:
+        """What a bare name means at a byte of a file; None where that is not known, nothing for a name of no meaning here."""
+        if depth > _DEEPEST:
+            return None
+        scopes = file.scopes_at(at)
+        bindings = file.bindings(name)
+        for position, scope in enumerate(scopes):
+            if scope.is_type:
+                if position == 0 or file.language in _IMPLICIT:
+                    members = self._class_members(scope, name, depth + 1)
+                    if members:
+                        return [Value("symbol", symbol, how="scope") for symbol in members]
+                continue
+            here = [binding for binding in bindings if binding.scope is scope]
+            if here:
+                return self._bound(file, name, here, at, depth)
+        symbols = file.top_level(name)
+        if symbols:
+            return [Value("symbol", symbol, how="scope") for symbol in symbols]
+        here = [binding for binding in bindings if binding.scope is None]
+        if here:
+            return self._bound(file, name, here, at, depth)
+        return self._outside(file, name, depth)
+
+    def _bound(self, file: SourceFile, name: str, bindings: list[Binding], at: int, depth: int) -> list[Value] | None:
+        """What the bindings of one scope make of a name."""
+        own = file.own_places(name)
+        symbols = [own[binding.start] for binding in bindings if binding.start in own]
+        if symbols:
+            return [Value("symbol", symbol, how="scope") for symbol in symbols]
+        imports = [binding for binding in bindings if binding.kind == IMPORT]
+        if not imports:
+            return self._variable(file, bindings, at, depth)
+        found: list[Value] = []
+        for binding in imports:
+            values = self._import_binding(file, name, binding, depth)
+            if values is None:
+                return None
+            found += values
+        return found
+
+    def _import_binding(self, file: SourceFile, name: str, binding: Binding, depth: int) -> list[Value] | None:
+        if file.language in _PYTHONS:
+            imported = syntax.python_import(file.text, binding.start, binding.end)
+        elif file.language in _SCRIPTS:
+            imported = syntax.script_import(file.text, binding.start, binding.end)
+        else:
+            return self._visible(file, name)
+        if imported is None:
+            return []
+        return self._imported_values(file, imported, depth)
+
+    def _imported_values(self, file: SourceFile, imported: syntax.ImportedName, depth: int) -> list[Value] | None:
+        """What a name means that is taken out of a module."""
+        if depth > _DEEPEST:
+            return None
+        if not imported.module:  # exported from here
+            return self._exported_here(file, imported, depth)
+        names = () if imported.name is None else (imported.name,)
+        targets = self._program.resolve_import(file, Import(imported.module, names, 0, imported.kind))
+        if not targets:
+            return [EXTERNAL]
+        if imported.name is None:
+            return [Value("module", files=tuple(target for target, _ in targets), module=imported.module, how="import")]
+        found: list[Value] = []
+        for target, sure in targets:
+            values = self._module_member(target, imported.name, depth + 1)
+            if values is None:
+                return None
+            how = "import" if sure >= _SURE else "several"
+            if not values and file.language in _PYTHONS and _is_module_called(target, imported.name):
+                values = [Value("module", files=(target,), module=_joined(imported.module, imported.name))]
+            found += [value._replace(how=how) for value in values]
+        return found
+
+    def _exported_here(self, file: SourceFile, imported: syntax.ImportedName, depth: int) -> list[Value] | None:
+        name = imported.name
+        if name is None or name == "default":
+            return []
+        symbols = file.top_level(name)
+        if symbols:
+            return [Value("symbol", symbol, how="scope") for symbol in symbols]
+        return self._module_member(file, name, depth + 1)
+
+    def _module_member(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
+        """What a name is in a module, re-exports included."""
+        if depth > _DEEPEST:
+            return None
+        if name == "default" and file.language in _SCRIPTS:
+            exported = syntax.default_export(file.text)
+            name = exported or name
+        symbols = file.top_level(name)
+        if symbols:
+            return [Value("symbol", symbol, how="import") for symbol in symbols]
+        for binding in file.bindings(name):
+            if binding.kind == IMPORT and binding.scope is None:
+                values = self._import_binding(file, name, binding, depth + 1)
+                if values is None or values:
+                    return values
+        unknown = False
+        for star in file.imports:
+            if "*" not in star.names or star.kind not in ("from", "export"):
+                continue
+            for target, _ in self._program.resolve_import(file, star):
+                if target is file:
+                    continue
+                values = self._module_member(target, name, depth + 1)
+                if values:
+                    return values
+                unknown = unknown or values is None
+        return None if unknown else []
+
+    def _outside(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
+        """What a name is that the file neither defines nor imports by name."""
+        if file.language in _PYTHONS or file.language in _SCRIPTS:
+            for star in file.imports:
+                if "*" in star.names and star.kind == "from":
+                    for target, _ in self._program.resolve_import(file, star):
+                        values = self._module_member(target, name, depth + 1)
+                        if values:
+                            return values
+            return [EXTERNAL]  # a built-in or global name
+        return self._visible(file, name)
+
+    def _visible(self, file: SourceFile, name: str) -> list[Value] | None:
+        """Definitions of a name in the files that a file imports, or that are in its package."""
+        symbols = [symbol for symbol in self._program.named(name) if symbol.file.ecosystem == file.ecosystem]
+        if not symbols:
+            return [EXTERNAL]
+        outer = [symbol for symbol in symbols if not self._is_member(symbol)]
+        if not outer:
+            return None if file.language in _IMPLICIT else [EXTERNAL]
+        folder = file.path.rpartition("/")[0]
+        if file.language in _PACKAGES:
+            near = [symbol for symbol in outer if symbol.file.path.rpartition("/")[0] == folder]
+            if near:
+                return _choose(near, "package")
+        imported = {target.number for entry in file.imports for target, _ in self._program.resolve_import(file, entry)}
+        seen = [symbol for symbol in outer if symbol.file.number in imported]
+        if seen:
+            return _choose(seen, "import")
+        return None
+
+    # -- receivers --------------------------------------------------------------------------------------------------------
+
+    def _receiver_values(self, file: SourceFile, start: int, depth: int) -> list[Value] | None:
+        chain = syntax.find_receiver(file.text, start)
+        return None if chain is None else self.evaluate(file, chain, depth)
+
+    def evaluate(self, file: SourceFile, chain: syntax.Chain, depth: int) -> list[Value] | None:
+        """What a chain of names is; None where that is not written down."""
+        if depth > _DEEPEST:
+            return None
+        first, *rest = chain.segments
+        values = self._root_values(file, first, depth + 1, chain.new and not rest)
+        for segment in rest:
+            if values is None:
+                return None
+            found: list[Value] = []
+            for value in values:
+                members = self._members_of(value, segment.name, depth + 1)
+                if members is None:
+                    return None
+                found += members
+            values = self._used(found, segment, depth + 1, chain.new and segment is rest[-1])
+        return values
+
+    def _root_values(self, file: SourceFile, segment: syntax.Segment, depth: int, new: bool) -> list[Value] | None:
+        owner = self._self_class(file, segment)
+        if owner is not None:
+            return [Value("object", owner, how="self")]
+        if segment.name == "super":
+            around = next((scope for scope in file.scopes_at(segment.start) if scope.is_type), None)
+            bases = None if around is None else self.bases(around)
+            return None if bases is None else [Value("object", base, how="super") for base in bases]
+        values = self.look_up(file, segment.name, segment.start, depth)
+        if not values or values == [EXTERNAL]:
+            module = self._named_module(file, segment.name)
+            values = [module] if module is not None else values
+        return None if values is None else self._used(values, segment, depth, new)
+
+    def _self_class(self, file: SourceFile, segment: syntax.Segment) -> Symbol | None:
+        """The class around a receiver that is the object itself."""
+        if segment.indexed or segment.called or segment.name not in _SELVES.get(file.language, ("this",)):
+            return None
+        scopes = file.scopes_at(segment.start)
+        if file.language in _FIRST_ARGUMENT and not any(scope.is_function for scope in scopes):
+            return None
+        around = next((scope for scope in scopes if scope.is_type), None)
+        if around is not None or not scopes:
+            return around
+        return self._owner(scopes[-1])
+
+    def _owner(self, symbol: Symbol) -> Symbol | None:
+        """The type that a definition outside of it belongs to."""
+        container = symbol.definition.container.rpartition(".")[2]
+        found = [entry for entry in self._program.named(container) if entry.is_type] if container else []
+        near = [entry for entry in found if entry.file is symbol.file] or [
+            entry for entry in found if entry.file.path.rpartition("/")[0] == symbol.file.path.rpartition("/")[0]
+        ]
+        return (near or found)[0] if near or len(found) == 1 else None
+
+    def _named_module(self, file: SourceFile, name: str) -> Value | None:
+        """The files of an imported package that a receiver names, where imports bind the last part of their path."""
+        if file.language in _PYTHONS or file.language in _SCRIPTS:
+            return None
+        for entry in file.imports:
+            if entry.spec.replace("::", "/").replace(".", "/").rpartition("/")[2] == name or name in entry.names:
+                targets = [target for target, _ in self._program.resolve_import(file, entry)]
+                if targets:
+                    return Value("module", files=tuple(targets), how="import")
+        return None
+
+    def _used(self, values: Iterable[Value], segment: syntax.Segment, depth: int, new: bool) -> list[Value] | None:
+        """What calling, or just naming, gives."""
+        if segment.indexed:
+            return None
+        found: list[Value] = []
+        for value in values:
+            symbol = value.symbol
+            if value.kind != "symbol" or symbol is None:
+                if value.kind == "object" and segment.called:
+                    return None
+                found.append(value)
+            elif symbol.is_type:
+                made = segment.called or new
+                found.append(Value("object" if made else "symbol", symbol, how="constructor" if made else "class"))
+            elif symbol.is_function:
+                if segment.called or self._is_property(symbol):
+                    results = self._result(symbol, depth)
+                    if results is None:
+                        return None
+                    found += results
+                else:
+                    found.append(value)
+            else:
+                typed = None if segment.called else self._declared(symbol, depth)
+                if typed is None:
+                    return None
+                found += typed
+        return found
+
+    def _is_property(self, symbol: Symbol) -> bool:
+        definition = symbol.definition
+        start, _ = symbol.file.name_place(symbol)
+        head = symbol.file.text[definition.start_byte : start]
+        return b"property" in head or head.rstrip().endswith(b"get")
+
+    def _result(self, symbol: Symbol, depth: int) -> list[Value] | None:
+        """Objects of the classes that a function says it returns."""
+        _, end = symbol.file.name_place(symbol)
+        written = syntax.return_type(symbol.file.text, end, symbol.definition.end_byte)
+        return self._typed(symbol.file, written, symbol.definition.start_byte, depth, "result", symbol) if written else None
+
+    def _typed(
+        self, file: SourceFile, written: str, at: int, depth: int, how: str, holder: Symbol | None = None
+    ) -> list[Value] | None:
+        """Objects of a type as it is written at a byte of a file."""
+        found: list[Value] = []
+        for name in syntax.type_names(written):
+            if name in ("Self", "this"):
+                scopes = file.scopes_at(at if holder is None else holder.definition.start_byte)
+                owner = next((scope for scope in scopes if scope.is_type), None)
+                found += [] if owner is None else [Value("object", owner, how=how)]
+                continue
+            first, *rest = name.split(".")
+            values = self.look_up(file, first, at, depth + 1)
+            for part in rest:
+                values = None if values is None else [
+                    member for value in values for member in self._members_of(value, part, depth + 1) or ()
+                ]
+            if values is None:
+                return None
+            for value in values:
+                if value.symbol is not None and value.symbol.is_type:
+                    found.append(Value("object", value.symbol, how=how))
+                elif value.kind == "external":
+                    found.append(value)
+        return found or None
+
+    def _declared(self, symbol: Symbol, depth: int) -> list[Value] | None:
+        """What a variable or field is, by its annotation or the value that it is given."""
+        start, end = symbol.file.name_place(symbol)
+        return self._declared_at(symbol.file, start, end, depth)
+
+    def _declared_at(self, file: SourceFile, start: int, end: int, depth: int) -> list[Value] | None:
+        text = file.text
+        written = syntax.annotation_after(text, end)
+        if not written and file.language in ("java", "csharp", "cpp", "dart", "c", "objective-c", "php"):
+            chain = syntax.chain_before(text, start)
+            written = "" if chain is None else ".".join(segment.name for segment in chain.segments)
+            written = "" if written in ("var", "final", "auto", "const", "return") else written
+        if not written and file.language == "go" and text[end : end + 1] == b" " and text[end + 1 : end + 2] not in b":=":
+            written = syntax.read_type(text, end + 1)
+        if written:
+            return self._typed(file, written, start, depth + 1, "annotation")
+        at = _after_equals(text, end)
+        if at is not None:
+            chain = syntax.chain_after(text, at)
+            return None if chain is None else self.evaluate(file, chain, depth + 1)
+        before = text[max(0, start - 4) : start]
+        if before.endswith(b"as "):
+            chain = syntax.chain_before(text, start - 3)
+            return None if chain is None else self.evaluate(file, chain, depth + 1)
+        return None
+
+    def _variable(self, file: SourceFile, bindings: list[Binding], at: int, depth: int) -> list[Value] | None:
+        """What a local name is, by the nearest of its bindings that says so; nothing where it is not known to be anything."""
+        nearest = sorted(bindings, key=lambda binding: (binding.start > at, abs(binding.start - at)))
+        for binding in nearest[:4]:
+            if binding.start <= at < binding.end:
+                continue
+            values = self._declared_at(file, binding.start, binding.end, depth + 1)
+            if values is not None:
+                return [value._replace(kind="object") if value.kind == "symbol" else value for value in values]
+        return [Value("local")]
+
+    # -- members ----------------------------------------------------------------------------------------------------------
+
+    def _members_of(self, value: Value, name: str, depth: int) -> list[Value] | None:
+        """The members of a value that have a name; None where it cannot be told whether it has one."""
+        if value.kind == "external":
+            return []
+        if value.kind == "module":
+            found: list[Value] = []
+            for file in value.files:
+                found += self._module_member(file, name, depth + 1) or ()
+            if not found and value.module and value.files:
+                origin = value.files[0]
+                targets = self._program.resolve_import(origin, Import(_joined(value.module, name), (), 0, "import"))
+                found = [Value("module", files=(file,), module=_joined(value.module, name)) for file, _ in targets]
+            return found
+        if value.symbol is None:
+            return None
+        if not value.symbol.is_type:
+            return []
+        members = self._class_members(value.symbol, name, depth)
+        if members:
+            return [Value("symbol", symbol, how=value.how) for symbol in members]
+        return self._assigned_members(value.symbol, name, depth)
+
+    def _class_members(self, owner: Symbol, name: str, depth: int) -> list[Symbol]:
+        """The definitions of a member in a class, or in the nearest of its bases that has it."""
+        for symbol in (owner, *self.ancestors(owner)):
+            members = self.own_members(symbol, name)
+            if members:
+                return members
+        return []
+
+    def own_members(self, symbol: Symbol, name: str) -> list[Symbol]:
+        """The definitions of a member in a class itself."""
+        members = symbol.file.members(symbol, name)
+        if not members and symbol.file.language in _OPEN_TYPES:
+            own = symbol.definition.name
+            members = [
+                entry for entry in self._program.named(name)
+                if entry.definition.container.rpartition(".")[2] == own and entry.file.ecosystem == symbol.file.ecosystem
+            ]  # fmt: skip
+        return members
+
+    def _assigned_members(self, owner: Symbol, name: str, depth: int) -> list[Value] | None:
+        """What `self.name = …` in the methods of a class, or of its bases, makes of a member that is not declared."""
+        if depth > _DEEPEST:
+            return None
+        unknown = False
+        for symbol in (owner, *self.ancestors(owner)):
+            definition, file = symbol.definition, symbol.file
+            for start, end, kind in file.occurrences(name):
+                if not (definition.start_byte <= start < definition.end_byte and kind == MEMBER | WRITE):
+                    continue
+                chain = syntax.find_receiver(file.text, start)
+                if chain is None or len(chain.segments) != 1 or self._self_class(file, chain.segments[0]) is not symbol:
+                    continue
+                values = self._declared_at(file, start, end, depth + 1)
+                if values:
+                    return values
+                unknown = True
+        return None if unknown else []
+
+    def bases(self, symbol: Symbol) -> list[Symbol]:
+        """The classes of the tree that a class names as its bases."""
+        file, definition = symbol.file, symbol.definition
+        found: list[Symbol] = []
+        _, end = file.name_place(symbol)
+        for start, stop, kind in file.occurrences_between(end, min(definition.end_byte, end + 2_000)):
+            if kind & ~MEMBER != INHERITANCE or file.scope_at(start) is not symbol:
+                continue
+            name = file.text[start:stop].decode("utf-8", "replace")
+            if kind & MEMBER:
+                values = self._receiver_values(file, start, 1)
+                values = [member for value in values or () for member in self._members_of(value, name, 1) or ()]
+            else:
+                known = self.look_up(file, name, definition.start_byte - 1, 1) or ()
+                values = [value for value in known if value.symbol is not symbol]
+            found += [value.symbol for value in values if value.symbol is not None and value.symbol.is_type]
+        return found
+
+    def ancestors(self, symbol: Symbol) -> list[Symbol]:
+        """Bases, their bases and so on, nearest first."""
+        key = symbol.file.number, symbol.number
+        known = self._ancestors.get(key)
+        if known is None:
+            self._ancestors[key] = []  # where a class is its own base
+            found: list[Symbol] = []
+            level = [symbol]
+            while level and len(found) < 200:
+                level = [base for each in level for base in self.bases(each) if base not in found and base is not symbol]
+                found += dict.fromkeys(level)
+            known = self._ancestors[key] = found
+        return known
+
+    def heir(self, file: SourceFile, at: int) -> Symbol | None:
+        """The type whose header names a base at a byte; of `impl Trait for Type` the type."""
+        around = next((scope for scope in file.scopes_at(at) if scope.is_type), None)
+        if around is not None:
+            return around
+        match = re.compile(rb"[^{};]*?\bfor\s+(?:[\w:]+::)?(\w+)").match(file.text, at, at + 400)
+        values = self.look_up(file, match.group(1).decode(), match.start(1), 1) if match is not None else None
+        return next((value.symbol for value in values or () if value.symbol is not None and value.symbol.is_type), None)
+
+    def satisfying(self, interface: Symbol) -> list[Symbol]:
+        """The types of a language without `implements` that have all methods of an interface."""
+        qualified = interface.definition.qualified
+        names = {
+            symbol.definition.name for symbol in interface.file.symbols
+            if symbol.definition.container == qualified and symbol.is_function
+        }  # fmt: skip
+        owners: dict[tuple[str, str], int] = {}
+        for name in names:
+            for key in {
+                (symbol.file.path.rpartition("/")[0], symbol.definition.container)
+                for symbol in self._program.named(name)
+                if symbol.definition.container and symbol.file.ecosystem == interface.file.ecosystem
+            }:
+                owners[key] = owners.get(key, 0) + 1
+        found = []
+        for folder, container in sorted(key for key, count in owners.items() if names and count == len(names)):
+            found += [
+                symbol for symbol in self._program.named(container)
+                if symbol.is_type and symbol is not interface and symbol.file.path.rpartition("/")[0] == folder
+            ]  # fmt: skip
+        return found
+
+
+def _choose(symbols: list[Symbol], how: str) -> list[Value]:
+    """Definitions of one thing, such as overloads, are certain; of several things they are not."""
+    same = len({(symbol.file.path, symbol.definition.container) for symbol in symbols}) == 1
+    return [Value("symbol", symbol, how=how if same else "several") for symbol in symbols]
+
+
+def _is_module_called(file: SourceFile, name: str) -> bool:
+    stem = file.path.rpartition("/")[2].rpartition(".")[0]
+    return stem == name or file.path.endswith(f"/{name}/__init__.py") or file.path == f"{name}/__init__.py"
+
+
+def _joined(module: str, name: str) -> str:
+    return module + name if module.endswith(".") else f"{module}.{name}"
+
+
+def _after_equals(text: bytes, end: int) -> int | None:
+    """Where the value begins in `name = value` and `name := value`."""
+    at = end
+    while at < len(text) and text[at] in b" \t":
+        at += 1
+    if text[at : at + 2] == b":=":
+        return at + 2
+    return at + 1 if text[at : at + 1] == b"=" and text[at + 1 : at + 2] not in (b"=", b">") else None
