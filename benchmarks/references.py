@@ -54,11 +54,11 @@ def make_truth(tree: Path, index: scip.Index, source_root: str = "") -> dict[str
         for occurrence in document.occurrences:
             line, start, _, _ = occurrence.range
             column = _character(lines[line], start, document.encoding)
-            if not scip.is_local(occurrence.symbol):
-                places.append([line + 1, column + 1])
             symbol, name, what = _scored(occurrence.symbol, source_root)
-            if not name or not re.match(rf"{re.escape(name)}\b", lines[line][column:]):
-                continue  # a local name, a module, or a place where the name is implied
+            # Not what has another name in the text: an alias; or a mistake, as scip-python makes in up to 1 of 40 places.
+            if not name or not re.match(rf"{re.escape(name)}(?!\w)", lines[line][column:]):
+                continue
+            places.append([line + 1, column + 1])
             place = (path, line + 1, column + 1)
             if occurrence.roles & scip.DEFINITION:
                 definitions.setdefault(symbol, []).append((place, name, what))
@@ -89,8 +89,11 @@ def _scored(symbol: str, source_root: str) -> tuple[str, str, str]:
         return symbol, "", ""
     # scip-python names a module of a `src` folder with and without it, depending on who imports it.
     symbol = symbol.replace(f" `{source_root}.", " `", 1) if source_root else symbol
+    if descriptors[-1][0] == "<constructor>":
+        # scip-typescript: `new Cart()` refers to the constructor, if one is written down, and else to the class.
+        symbol, descriptors = symbol[: symbol.rindex("`<constructor>`")], descriptors[:-1]
     name, suffix = descriptors[-1]
-    if name == "<constructor>" or (suffix == "." and any(before == "()." for _, before in descriptors[:-1])):
+    if suffix == "." and any(before == "()." for _, before in descriptors[:-1]):
         return symbol, "", ""
     return symbol, name, _SUFFIXES[suffix]
 

@@ -417,12 +417,14 @@ class Engine:
     # -- the index --------------------------------------------------------------------------------------------------------
 
     def index(
-        self, *, rebuild: bool = False, history: bool = False, share: bool = True, progress: Progress = silent
-    ) -> dict[str, Any]:
+        self, *, rebuild: bool = False, history: bool = False, scip: Sequence[str | Path] = (), share: bool = True,
+        progress: Progress = silent,
+    ) -> dict[str, Any]:  # fmt: skip
         """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked.
 
-        With `history` also that of the commits, however many there are. What a shared store has is brought up to date too,
-        where one is set, unless not to `share` it.
+        With `history` also that of the commits, however many there are. `scip` are index files of compiler-grade indexers; what
+        they say about references is kept. What a shared store has is brought up to date too, where one is set, unless not to
+        `share` it.
         """
         notes: tuple[Degraded, ...] = ()
         store = self._store if share else None
@@ -431,9 +433,18 @@ class Engine:
         notes += self._code.refresh(progress, rebuild=rebuild)
         if history:
             notes += self._history.refresh(progress, rebuild=rebuild)
+        if scip:
+            notes += self._load_scip(scip, progress)
         sent = [] if store is None else store.write(progress, rebuild=rebuild)
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"sent": sent} if sent else {}), **({"degraded": degraded} if degraded else {})}
+
+    def _load_scip(self, paths: Sequence[str | Path], progress: Progress) -> tuple[Degraded, ...]:
+        from lurcher.indexing.scip_edges import load_scip
+
+        if len(self._workspace.projects) > 1:
+            raise UsageError("a SCIP index is about one root", "name the root that it was made for")
+        return load_scip(self._workspace.projects[0], paths, progress)
 
     def refresh(self, *, progress: Progress = silent) -> IndexState:
         """Index what changed, whatever its number."""

@@ -141,6 +141,10 @@ COMMANDS: tuple[Command, ...] = (
         (
             p.PATHS, Parameter("watch", "switch", "keep it up to date until Ctrl-C, which ends it with status 0"), p.HISTORY,
             p.LIBRARY.but(help="index an installed dependency instead, named as code names it"), p.REBUILD,
+            Parameter(
+                "scip", help="also keep what this SCIP index says about references, in place of what was kept before",
+                metavar="FILE", many=True,
+            ),
             Parameter("clear", "switch", "remove it; with --store, from there"),
             Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"),
             p.STORE, p.PROJECT, p.JSON, p.SET, p.QUIET.but(help="no progress on a terminal; with --watch, only errors"),

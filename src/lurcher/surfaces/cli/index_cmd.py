@@ -37,6 +37,8 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
     if parsed.history and (parsed.watch or parsed.clear):
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.scip and (parsed.watch or parsed.clear):
+        raise UsageError(f"--scip and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
     if parsed.yes:
         parsed.set.append(AGREED)
     if parsed.library:
@@ -48,7 +50,9 @@ def run_index(parsed: Namespace) -> int:
         if parsed.clear:
             status: dict[str, Any] = {"cleared": engine.clear()}
         else:
-            status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
+            status = engine.index(
+                rebuild=parsed.rebuild, history=parsed.history, scip=parsed.scip, progress=meter.update
+            )
     if parsed.json:
         print_json(status)
     elif parsed.clear:
@@ -63,7 +67,7 @@ def run_index(parsed: Namespace) -> int:
 
 def _index_libraries(parsed: Namespace) -> int:
     """Makes, updates or removes the index of installed dependencies."""
-    for flag in ("watch", "history"):
+    for flag in ("watch", "history", "scip"):
         if getattr(parsed, flag):
             raise UsageError(f"--{flag} is not for --library", "leave one of them out")
     if parsed.store not in (None, "local"):
