@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.examples import Examples
     from lurcher.inspect.exists import ExistsAnswer
     from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
+    from lurcher.inspect.export import Export
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.inspection import Inspection
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
@@ -372,6 +373,12 @@ class Engine:
     ) -> FileAnswer:
         """The text of a file, if it is in the index and below the folders that the engine was opened for."""
         return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
+
+    def export(
+        self, format: str, *, folder: str | Path | None = None, refresh: bool = True, progress: Progress = silent
+    ) -> Export:
+        """What the index defines as a file of another format, `scip` or `ctags`. Tags have paths relative to `folder`."""
+        return self._inspection("what is defined", progress, refresh=refresh).export(format, folder)
 
     def graph(
         self, path: str | Path, *, hops: int = 1, most: int | None = None, refresh: bool = True, check: bool = True,

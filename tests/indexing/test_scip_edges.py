@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from lurcher.sources.scip import Document, Index, Occurrence, Relationship, Symb
 from lurcher.storage import disk
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import silent
+from tests.npm import modules_with
 
 FILES = {
     "shop/cart.py": (
@@ -294,3 +296,49 @@ def test_an_index_folder_that_cannot_be_written_is_told(tree: Path, engine: Engi
         disk.observe_steps(None)
     assert "was not kept: No space left" in status["degraded"][-1]["reason"]
     assert "scip" not in status
+
+
+# -- real indexers ------------------------------------------------------------------------------------------------------
+
+PROGRAM = {
+    "package.json": '{"name": "shop", "version": "1.0.0"}\n',
+    "tsconfig.json": '{"compilerOptions": {"noLib": true}, "files": ["src/cart.ts", "src/till.ts"]}\n',
+    "src/cart.ts": "export class Cart {\n    add(item: string): string { return item }\n}\n",
+    "src/till.ts": 'import { Cart } from "./cart"\n\nconst label = "ü🛒"; const cart = new Cart()\ncart.add(label)\n',
+    "shop/__init__.py": "",
+    "shop/cart.py": "class Cart:\n    def add(self, item: str) -> str:\n        return item\n",
+    "shop/till.py": 'from shop.cart import Cart\n\nlabel = "ü🛒"; cart = Cart()\ncart.add(label)\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("package", "program", "options", "files"),
+    [
+        ("@sourcegraph/scip-typescript", "scip-typescript", ("--no-progress-bar",), ("src/cart.ts", "src/till.ts")),
+        (
+            "@sourcegraph/scip-python", "scip-python",
+            ("--project-name", "shop", "--project-version", "1", "--environment", "none.json"), ("shop/cart.py", "shop/till.py"),
+        ),
+    ],
+)  # fmt: skip
+def test_the_index_of_a_real_indexer(
+    tmp_path: Path, package: str, program: str, options: tuple[str, ...], files: tuple[str, str]
+) -> None:
+    modules = modules_with(package, f".bin/{program}")
+    for name, text in {**PROGRAM, "none.json": "[]"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    command = [str(modules / ".bin" / program), "index", *options, "--output", "index.scip"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.skip(f"{program} does not run here: {done.stderr[-200:]}")
+    with Engine.open(tmp_path) as engine:
+        status = engine.index(scip=[tmp_path / "index.scip"])
+        assert status["scip"]["changed"] == 0
+        edges, snapshot = opened(engine)
+        assert all(edges.covers(snapshot, path) for path in files)
+        cart, till = (PROGRAM[path].encode() for path in files)
+        (add,) = edges.symbols_at(files[0], cart.index(b"add"))
+        assert [(at.path, at.start, at.is_definition) for at in edges.places([add])] == [
+            (files[0], cart.index(b"add"), True), (files[1], till.index(b"add"), False),
+        ]  # fmt: skip

@@ -152,6 +152,14 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher index --watch",
     ),
     Command(
+        "export", "write the definitions of the index for other programs: as a SCIP index, or as tags for editors",
+        (
+            p.PATHS, Parameter("scip", help="the SCIP index to write", metavar="FILE"),
+            Parameter("ctags", help="the file to write, in the format of universal-ctags", metavar="FILE"), *_INSPECT,
+        ),
+        "lurcher export --ctags tags",
+    ),
+    Command(
         "serve", "serve the HTTP API and a page for the browser, until Ctrl-C",
         (
             p.PATHS,

@@ -1,4 +1,4 @@
-"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C."""
+"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C. `lurcher export`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,54 @@ def run_index(parsed: Namespace) -> int:
     notes = [Degraded(**note) for note in status.get("degraded", ())]
     printer.print_notes(notes)
     return ERROR if any(note.hint for note in notes) else FOUND  # a note without a hint needs no repair
+
+
+_FIRST_BYTES = {"scip": (b"\n",), "ctags": (b"!_TAG_",)}
+"""What an exported file begins with; a file that begins otherwise is not overwritten."""
+
+
+def run_export(parsed: Namespace) -> int:
+    wanted = {format: Path(name) for format in _FIRST_BYTES if (name := getattr(parsed, format))}
+    if not wanted:
+        raise UsageError("nothing to export", "name a file: --scip FILE or --ctags FILE")
+    entries: list[dict[str, Any]] = []
+    notes: tuple[Degraded, ...] = ()
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
+        for format, path in wanted.items():
+            _check_overwrite(path, format)
+            done = engine.export(format, folder=path.parent, progress=meter.update)
+            _replace_file(path, done.pieces)
+            entries.append({"format": format, "path": str(path), "files": done.files, "definitions": done.definitions})
+            notes = done.standing.degraded
+    if parsed.json:
+        print_json({"exports": entries, "degraded": [note.to_dict() for note in notes]})
+    else:
+        for entry in entries:
+            what = f"{format_count(entry['definitions'], 'definition')} of {format_count(entry['files'], 'file')}"
+            print(f"{what} written to {printable(entry['path'])}")
+        printer.print_notes(notes)
+    return FOUND
+
+
+def _check_overwrite(path: Path, format: str) -> None:
+    """An error if there is something else at the path than an earlier export."""
+    try:
+        with path.open("rb") as handle:
+            begin = handle.read(16)
+    except FileNotFoundError:
+        return
+    if begin and not begin.startswith(_FIRST_BYTES[format]):
+        raise UsageError(f"{path} is not a file of this format and is not overwritten", "name another file, or remove it")
+
+
+def _replace_file(path: Path, pieces: Sequence[bytes]) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("xb") as handle:
+            handle.writelines(pieces)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _index_libraries(parsed: Namespace) -> int:
