@@ -317,7 +317,8 @@ PROGRAM = {
         ("@sourcegraph/scip-typescript", "scip-typescript", ("--no-progress-bar",), ("src/cart.ts", "src/till.ts")),
         (
             "@sourcegraph/scip-python", "scip-python",
-            ("--project-name", "shop", "--project-version", "1", "--environment", "none.json"), ("shop/cart.py", "shop/till.py"),
+            ("--project-name", "shop", "--project-version", "1", "--environment", "none.json"),
+            ("shop/cart.py", "shop/till.py"),
         ),
     ],
 )  # fmt: skip
