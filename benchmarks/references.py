@@ -6,7 +6,8 @@
 `truth` reads a SCIP index (of scip-python, scip-typescript or scip-go) and writes where each definition of the tree is referred
 to, local names left out. SCIP does not say what a reference is (a call, a type …); that is read off the syntax tree around it,
 by the rules below. `score` asks for the references of every definition by its position and counts those that are "resolved";
-candidates count for nothing. A position of which the indexer says nothing is neither right nor wrong ("unjudged").
+candidates count for nothing. Where scip-python says nothing, or cannot tell a name from a local one, an answer is neither right
+nor wrong ("unjudged"); the other indexers know every name, and what they do not mention is a builtin.
 
 Recall is by the kind that the syntax has, precision by the kind that lurcher says.
 """
@@ -58,6 +59,7 @@ def make_truth(tree: Path, index: scip.Index, source_root: str = "") -> dict[str
             # Not what has another name in the text: an alias; or a mistake, as scip-python makes in up to 1 of 40 places.
             if not name or not re.match(rf"{re.escape(name)}(?!\w)", lines[line][column:]):
                 continue
+            column += name.startswith("#")  # a private name of TypeScript: its identifier begins behind that
             places.append([line + 1, column + 1])
             place = (path, line + 1, column + 1)
             if occurrence.roles & scip.DEFINITION:
@@ -79,7 +81,8 @@ def make_truth(tree: Path, index: scip.Index, source_root: str = "") -> dict[str
                 "definitions": [list(place) for place, _, _ in places_of],
             }  # fmt: skip
         )
-    return {"indexer": f"{index.tool} {index.version}", "definitions": found, "known": known}
+    complete = index.tool != "scip-python"
+    return {"indexer": f"{index.tool} {index.version}", "complete": complete, "definitions": found, "known": known}
 
 
 def _scored(symbol: str, source_root: str) -> tuple[str, str, str]:
@@ -197,7 +200,9 @@ class Score:
         self.missing_definitions = 0
         self.examples: list[str] = []
 
-    def add(self, definition: dict[str, Any], answer: dict[str, Any] | None, known: dict[str, set[tuple[int, int]]]) -> None:
+    def add(
+        self, definition: dict[str, Any], answer: dict[str, Any] | None, known: dict[str, set[tuple[int, int]]], complete: bool
+    ) -> None:
         truth = {(use["path"], use["line"], use["column"]): use["kind"] for use in definition["references"]}
         own = {tuple(place) for place in definition["definitions"]}
         resolved = {} if answer is None else _resolved(answer)
@@ -216,7 +221,7 @@ class Score:
                 continue
             if place in truth:
                 self.right[group] += 1
-            elif (line, column) in known[path]:
+            elif complete or (line, column) in known[path]:
                 self.wrong[group] += 1
                 self.examples.append(f"wrong    {group}: {label} at {path}:{line}:{column}")
             else:
@@ -262,7 +267,7 @@ def score_tree(tree: Path, truth: dict[str, Any]) -> Score:
                 answer = engine.references(f"{definition['path']}:{definition['line']}:{definition['column']}").to_dict()
             except LurcherError:
                 answer = None
-            score.add(definition, answer, known)
+            score.add(definition, answer, known, truth["complete"])
     return score
 
 
