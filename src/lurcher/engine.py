@@ -441,17 +441,12 @@ class Engine:
         if history:
             notes += self._history.refresh(progress, rebuild=rebuild)
         if scip:
-            notes += self._load_scip(scip, progress)
+            from lurcher.indexing.scip_edges import load_scip
+
+            notes += load_scip(self._workspace.projects, scip, progress)
         sent = [] if store is None else store.write(progress, rebuild=rebuild)
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"sent": sent} if sent else {}), **({"degraded": degraded} if degraded else {})}
-
-    def _load_scip(self, paths: Sequence[str | Path], progress: Progress) -> tuple[Degraded, ...]:
-        from lurcher.indexing.scip_edges import load_scip
-
-        if len(self._workspace.projects) > 1:
-            raise UsageError("a SCIP index is about one root", "name the root that it was made for")
-        return load_scip(self._workspace.projects[0], paths, progress)
 
     def refresh(self, *, progress: Progress = silent) -> IndexState:
         """Index what changed, whatever its number."""

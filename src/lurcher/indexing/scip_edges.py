@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from lurcher.errors import IndexError_, LurcherError, Template
+from lurcher.errors import IndexError_, LurcherError, Template, UsageError
 from lurcher.runtime.process import format_count
 from lurcher.sources import scip
 from lurcher.storage import SCIP_NAME as NAME
@@ -225,7 +225,7 @@ def scip_status(project: RootIndex, snapshot: Snapshot) -> dict[str, Any]:
 # -- loading ----------------------------------------------------------------------------------------------------------
 
 
-def load_scip(project: RootIndex, paths: Sequence[str | Path], progress: Progress) -> tuple[Degraded, ...]:
+def load_scip(projects: Sequence[RootIndex], paths: Sequence[str | Path], progress: Progress) -> tuple[Degraded, ...]:
     """Keep what SCIP indexes say about the files of a root, in place of what was loaded before.
 
     Documents are left out, and counted by reason, whose file is outside of the root or not indexed, was changed after the SCIP
@@ -233,6 +233,9 @@ def load_scip(project: RootIndex, paths: Sequence[str | Path], progress: Progres
     """
     from lurcher.storage import disk
 
+    if len(projects) > 1:
+        raise UsageError("a SCIP index is about one root", "name the root that it was made for")
+    project = projects[0]
     view = project.view(progress, limited=False)
     builder = _Builder(view.snapshot)
     root = os.path.realpath(project.root.path)
