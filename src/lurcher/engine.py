@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.examples import Examples
     from lurcher.inspect.exists import ExistsAnswer
     from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
+    from lurcher.inspect.export import Export
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.inspection import Inspection
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
@@ -396,6 +397,12 @@ class Engine:
         """The text of a file, if it is in the index and below the folders that the engine was opened for."""
         return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
 
+    def export(
+        self, format: str, *, folder: str | Path | None = None, refresh: bool = True, progress: Progress = silent
+    ) -> Export:
+        """What the index defines as a file of another format, `scip` or `ctags`. Tags have paths relative to `folder`."""
+        return self._inspection("what is defined", progress, refresh=refresh).export(format, folder)
+
     def graph(
         self, path: str | Path, *, hops: int = 1, most: int | None = None, refresh: bool = True, check: bool = True,
         progress: Progress = silent
@@ -440,12 +447,14 @@ class Engine:
     # -- the index --------------------------------------------------------------------------------------------------------
 
     def index(
-        self, *, rebuild: bool = False, history: bool = False, share: bool = True, progress: Progress = silent
-    ) -> dict[str, Any]:
+        self, *, rebuild: bool = False, history: bool = False, scip: Sequence[str | Path] = (), share: bool = True,
+        progress: Progress = silent,
+    ) -> dict[str, Any]:  # fmt: skip
         """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked.
 
-        With `history` also that of the commits, however many there are. What a shared store has is brought up to date too,
-        where one is set, unless not to `share` it.
+        With `history` also that of the commits, however many there are. `scip` are index files of compiler-grade indexers; what
+        they say about references is kept. What a shared store has is brought up to date too, where one is set, unless not to
+        `share` it.
         """
         notes: tuple[Degraded, ...] = ()
         store = self._store if share else None
@@ -454,6 +463,10 @@ class Engine:
         notes += self._code.refresh(progress, rebuild=rebuild)
         if history:
             notes += self._history.refresh(progress, rebuild=rebuild)
+        if scip:
+            from lurcher.indexing.scip_edges import load_scip
+
+            notes += load_scip(self._workspace.projects, scip, progress)
         sent = [] if store is None else store.write(progress, rebuild=rebuild)
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"sent": sent} if sent else {}), **({"degraded": degraded} if degraded else {})}

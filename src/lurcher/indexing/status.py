@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import BroadRoot, IndexError_
 from lurcher.indexing.freshness import compare_listing
+from lurcher.indexing.scip_edges import scip_status
 from lurcher.languages.grammar import describe_grammars
 from lurcher.runtime.kernel import describe_kernel, np
 from lurcher.storage.disk import find_holder
@@ -91,6 +92,7 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         # What is left out unread is no part of the index: one that came or went since makes no new generation.
         "skipped": manifest.replace(skipped=listing.skipped).skip_counts(),
         **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
+        **scip_status(project, snapshot),
     }
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.examples import Examples
     from lurcher.inspect.exists import ExistsAnswer
     from lurcher.inspect.explain import ExplainAnswer, LineAgesAnswer, OutcomeLookup, RelatedLookup
+    from lurcher.inspect.export import Export
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.references.answer import ReferencesAnswer
@@ -173,6 +174,22 @@ class Inspection:
 
         names = self._workspace.candidate_paths(path)
         return self._answer(lambda snapshot, basis: whole(snapshot, self._file(snapshot, names), basis))
+
+    def export(self, format: str, folder: str | Path | None) -> Export:
+        from lurcher.inspect.export import FORMATS, export
+
+        if format not in FORMATS:
+            raise UsageError(f"unknown format '{format}'", f"use {' or '.join(FORMATS)}")
+        if len(self._workspace.projects) > 1:
+            raise UsageError("an export is about one root", "name one of them")
+        root = self._workspace.projects[0].root.path
+
+        def work(snapshot: Snapshot, basis: Basis) -> Export:
+            kept = filter_files(snapshot, self._workspace.narrow(Filter()))
+            files = [file for _, file in sorted(snapshot.live_paths.items()) if kept[file]]
+            return export(snapshot, files, format, root, os.path.abspath(folder or root), basis)
+
+        return self._answer(work)
 
     def listed(self, path: str) -> str:
         """The file with exactly this path in hits. The file system is not read, so an error says nothing about it."""

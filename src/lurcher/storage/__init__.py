@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     from lurcher.storage.vectors import VectorSidecar
 
 _DATA_FILES = ("*.segment", "*.vectors", "*.outcomes", ".*.tmp")
+SCIP_NAME = "scip"
+"""The file with what a SCIP index says (`indexing/scip_edges.py`). It belongs to no generation."""
 _TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Errors that may pass while a long-running process lives."""
 _MAX_RETRY_SECONDS = 3600.0
-_OWN_NAME = pattern(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
+_OWN_NAME = pattern(r"manifest|lock|history|libraries|scip|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _counter = itertools.count()
 TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
@@ -247,6 +249,7 @@ class IndexFolder:
         found = disk.remove_file(self.folder / manifests.NAME, must=True)
         if found:
             disk.sync_folder(self.folder)  # after a power cut, the manifest must not be back without its segments
+        disk.remove_file(self.folder / SCIP_NAME)
         return any([disk.remove_file(path) for path in self.find_leftovers(self.format.empty({}))]) or found
 
     def lock(self, seconds: float) -> AbstractContextManager[None]:

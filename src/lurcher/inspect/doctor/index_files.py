@@ -22,11 +22,12 @@ from lurcher.corpora.libraries import libraries_of
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.indexing.root_index import RootIndex
+from lurcher.indexing.scip_edges import open_edges
 from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages import outdated
 from lurcher.runtime.process import format_count
-from lurcher.storage import TAG_TEXT, disk
+from lurcher.storage import SCIP_NAME, TAG_TEXT, disk
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container
@@ -37,10 +38,10 @@ from lurcher.storage.segment import FILES, Schema, Segment, check_segment, read_
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.tables import broken_postings
 from lurcher.storage.vectors import KIND, read_vectors, sidecar_files
-from lurcher.types import Progress, silent
+from lurcher.types import Degraded, Progress, silent
 
 _AnyIndex = RootIndex | HistoryIndex
-_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", disk.LOCK_NAME, "history", "libraries"})
+_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", disk.LOCK_NAME, SCIP_NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
 _ATTEMPTS = 3
 _TERMS = 20_000
@@ -150,6 +151,21 @@ def _writer_lives(name: str) -> bool:
 def check_index(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
     """Check the index of a root; again if a writer replaced it meanwhile."""
     yield from _until_at_rest(project, lambda: _check_generation(project, "index", progress, quick=quick))
+    yield from _check_scip(project, quick=quick)
+
+
+def _check_scip(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
+    """Check what is kept of SCIP indexes, if there is something."""
+    edges, note = open_edges(project)
+    try:
+        if edges is not None and not quick:
+            edges.verify()
+    except LurcherError as error:
+        note = Degraded(SCIP_NAME, error.message, error.hint)
+    if note is not None:
+        yield Finding(SCIP_NAME, PROBLEM, note.reason, note.hint)
+    elif edges is not None:
+        yield Finding(SCIP_NAME, OK, f"edges of {format_count(edges.documents, 'file')}, by {', '.join(edges.about['tools'])}")
 
 
 def check_history(project: RootIndex, *, quick: bool) -> Iterator[Finding]:

@@ -156,11 +156,23 @@ COMMANDS: tuple[Command, ...] = (
         (
             p.PATHS, Parameter("watch", "switch", "keep it up to date until Ctrl-C, which ends it with status 0"), p.HISTORY,
             p.LIBRARY.but(help="index an installed dependency instead, named as code names it"), p.REBUILD,
+            Parameter(
+                "scip", help="also keep what this SCIP index says about references, in place of what was kept before",
+                metavar="FILE", many=True,
+            ),
             Parameter("clear", "switch", "remove it; with --store, from there"),
             Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"),
             p.STORE, p.PROJECT, p.JSON, p.SET, p.QUIET.but(help="no progress on a terminal; with --watch, only errors"),
         ),
         "lurcher index --watch",
+    ),
+    Command(
+        "export", "write the definitions of the index for other programs: as a SCIP index, or as tags for editors",
+        (
+            p.PATHS, Parameter("scip", help="the SCIP index to write", metavar="FILE"),
+            Parameter("ctags", help="the file to write, in the format of universal-ctags", metavar="FILE"), *_INSPECT,
+        ),
+        "lurcher export --ctags tags",
     ),
     Command(
         "serve", "serve the HTTP API and a page for the browser, until Ctrl-C",

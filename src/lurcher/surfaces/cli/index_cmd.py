@@ -1,4 +1,4 @@
-"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C."""
+"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C. `lurcher export`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
     if parsed.history and (parsed.watch or parsed.clear):
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.scip and (parsed.watch or parsed.clear):
+        raise UsageError(f"--scip and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
     if parsed.yes:
         parsed.set.append(AGREED)
     if parsed.library:
@@ -48,7 +50,9 @@ def run_index(parsed: Namespace) -> int:
         if parsed.clear:
             status: dict[str, Any] = {"cleared": engine.clear()}
         else:
-            status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
+            status = engine.index(
+                rebuild=parsed.rebuild, history=parsed.history, scip=parsed.scip, progress=meter.update
+            )
     if parsed.json:
         print_json(status)
     elif parsed.clear:
@@ -61,9 +65,57 @@ def run_index(parsed: Namespace) -> int:
     return ERROR if any(note.hint for note in notes) else FOUND  # a note without a hint needs no repair
 
 
+_FIRST_BYTES = {"scip": (b"\n",), "ctags": (b"!_TAG_",)}
+"""What an exported file begins with; a file that begins otherwise is not overwritten."""
+
+
+def run_export(parsed: Namespace) -> int:
+    wanted = {format: Path(name) for format in _FIRST_BYTES if (name := getattr(parsed, format))}
+    if not wanted:
+        raise UsageError("nothing to export", "name a file: --scip FILE or --ctags FILE")
+    entries: list[dict[str, Any]] = []
+    notes: tuple[Degraded, ...] = ()
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
+        for format, path in wanted.items():
+            _check_overwrite(path, format)
+            done = engine.export(format, folder=path.parent, progress=meter.update)
+            _replace_file(path, done.pieces)
+            entries.append({"format": format, "path": str(path), "files": done.files, "definitions": done.definitions})
+            notes = done.standing.degraded
+    if parsed.json:
+        print_json({"exports": entries, "degraded": [note.to_dict() for note in notes]})
+    else:
+        for entry in entries:
+            what = f"{format_count(entry['definitions'], 'definition')} of {format_count(entry['files'], 'file')}"
+            print(f"{what} written to {printable(entry['path'])}")
+        printer.print_notes(notes)
+    return FOUND
+
+
+def _check_overwrite(path: Path, format: str) -> None:
+    """An error if there is something else at the path than an earlier export."""
+    try:
+        with path.open("rb") as handle:
+            begin = handle.read(16)
+    except FileNotFoundError:
+        return
+    if begin and not begin.startswith(_FIRST_BYTES[format]):
+        raise UsageError(f"{path} is not a file of this format and is not overwritten", "name another file, or remove it")
+
+
+def _replace_file(path: Path, pieces: Sequence[bytes]) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("xb") as handle:
+            handle.writelines(pieces)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def _index_libraries(parsed: Namespace) -> int:
     """Makes, updates or removes the index of installed dependencies."""
-    for flag in ("watch", "history"):
+    for flag in ("watch", "history", "scip"):
         if getattr(parsed, flag):
             raise UsageError(f"--{flag} is not for --library", "leave one of them out")
     if parsed.store not in (None, "local"):

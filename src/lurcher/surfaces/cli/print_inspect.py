@@ -431,11 +431,21 @@ def _print_root(entry: dict[str, Any]) -> None:
         row("history", _history_line(entry["history"]))
         if entry["history"].get("outcomes"):
             row("outcomes", ", ".join(f"{count:,} {verdict}" for verdict, count in entry["history"]["outcomes"].items()))
+    if "scip" in entry:
+        row("scip", _scip_line(entry["scip"]))
     _print_implementation(entry, row)
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
             row("", f"{reason}  {path}")
+
+
+def _scip_line(entry: dict[str, Any]) -> str:
+    if "problem" in entry:
+        return f"{entry['problem']}{_hint(entry['hint'])}"
+    changed = f", {entry['changed']:,} of them changed since" if entry["changed"] else ""
+    left_out = "".join(f", {count:,} {reason}" for reason, count in entry["left_out"].items())
+    return f"{format_count(entry['files'], 'file')}{changed}{left_out}, by {', '.join(entry['tools'])}"
 
 
 def _history_line(entry: dict[str, Any]) -> str:
