@@ -13,6 +13,7 @@ from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.validate import as_tuple, filter_files
+from lurcher.storage import SCIP_NAME
 from lurcher.types import Filter
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.references.answer import ReferencesAnswer
     from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
+    from lurcher.inspect.references.exact import ExactReferences
     from lurcher.inspect.why import WhyAnswer
     from lurcher.query import Plan
     from lurcher.storage.snapshot import Snapshot
@@ -101,9 +103,22 @@ class Inspection:
         from lurcher.inspect.references.answer import check_kinds, find_references
 
         wanted = check_kinds(as_tuple(kinds))
-        return self._answer(
-            lambda snapshot, basis: find_references(snapshot, str(target), self._place(snapshot, target), wanted, limit, basis)
-        )
+
+        def work(snapshot: Snapshot, basis: Basis) -> ReferencesAnswer:
+            exact, basis = self._exact(snapshot, basis)
+            place = self._place(snapshot, target)
+            return find_references(snapshot, str(target), place, wanted, limit, basis, exact)
+
+        return self._answer(work)
+
+    def _exact(self, snapshot: Snapshot, basis: Basis) -> tuple[ExactReferences | None, Basis]:
+        """What SCIP indexes say, if some were loaded; and the notes, with what cannot be read of them."""
+        if not any(os.path.lexists(os.path.join(project.store.place, SCIP_NAME)) for project in self._workspace.projects):
+            return None, basis
+        from lurcher.inspect.references.exact import open_exact
+
+        exact, notes = open_exact(self._workspace, snapshot)
+        return exact, replace(basis, degraded=basis.degraded + notes) if notes else basis
 
     def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
         from lurcher.inspect.references.calls import DIRECTIONS, find_calls
@@ -111,11 +126,12 @@ class Inspection:
 
         if direction not in DIRECTIONS:
             raise choice_error("direction", direction, DIRECTIONS)
-        return self._answer(
-            lambda snapshot, basis: find_calls(
-                snapshot, str(target), self._place(snapshot, target), direction, depth, limit, basis
-            )
-        )
+
+        def work(snapshot: Snapshot, basis: Basis) -> CallsAnswer:
+            exact, basis = self._exact(snapshot, basis)
+            return find_calls(snapshot, str(target), self._place(snapshot, target), direction, depth, limit, basis, exact)
+
+        return self._answer(work)
 
     def implementations(self, target: str | Path, limit: int | None) -> ImplementationsAnswer:
         from lurcher.inspect.references.calls import find_implementations

@@ -21,6 +21,7 @@ from lurcher.types import Degraded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from lurcher.inspect.references.exact import ExactReferences
     from lurcher.storage.snapshot import Snapshot
 
 RESOLVED, CANDIDATE = "resolved", "candidate"
@@ -120,8 +121,10 @@ class Use:
 class Finder:
     """Finds definitions and their uses in one snapshot."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, exact: ExactReferences | None = None) -> None:
         self.snapshot = snapshot
+        self.exact = exact
+        """What SCIP indexes say, if some were loaded."""
         self.program = Program(snapshot)
         self.resolver = Resolver(self.program)
         self.cut_short = False
@@ -154,6 +157,11 @@ class Finder:
             own = source.own_places(name).get(occurrence[0])
             if own is not None:
                 return name, self._same(own)
+        if self.exact is not None:
+            for name, occurrence in zip(names, here, strict=True):
+                own = self.exact.definition_at(self.program, source.path, occurrence[0])
+                if own is not None:
+                    return name, self._same(own)
         for name, occurrence in zip(names, here, strict=True):
             found = None if occurrence[2] == DEFINITION else self.resolver.resolve(source, name, occurrence)
             if found is not None and found.certain:
@@ -172,7 +180,30 @@ class Finder:
         ]  # fmt: skip
 
     def uses(self, name: str, wanted: Sequence[Symbol]) -> Iterator[Use]:
-        """Every use of the definitions of a name; of a name that the tree does not define, every occurrence."""
+        """Every use of the definitions of a name; of a name that the tree does not define, every occurrence.
+
+        About a file that a SCIP index covers, that decides; where it is silent, what is found here is a candidate.
+        """
+        if self.exact is None or not any(self.exact.covers(symbol.file.path) for symbol in wanted):
+            yield from self._find_uses(name, wanted)
+            return
+        told: dict[tuple[str, int], Use] = {}
+        for file, occurrence, symbol, certain in self.exact.uses(self.program, wanted):
+            place = file.path, occurrence[0]
+            if certain or place not in told:
+                told[place] = Use(file, name, occurrence, (symbol,), "scip" if certain else "override", certain)
+        yield from told.values()
+        for use in self._find_uses(name, wanted):
+            start = use.occurrence[0]
+            if (use.file.path, start) in told:
+                continue
+            if all(self.exact.covers(path) for path in {use.file.path, *(symbol.file.path for symbol in use.symbols)}):
+                if not self.exact.is_silent(use.file.path, start):
+                    continue
+                use.certain = False
+            yield use
+
+    def _find_uses(self, name: str, wanted: Sequence[Symbol]) -> Iterator[Use]:
         seen = 0
         overridden = self._overridden(wanted)
         for file in self.program.files_with(name):
@@ -245,10 +276,11 @@ class Finder:
 
 
 def find_references(
-    snapshot: Snapshot, name: str, place: Target | None, kinds: frozenset[str], limit: int | None, basis: Basis
-) -> ReferencesAnswer:
+    snapshot: Snapshot, name: str, place: Target | None, kinds: frozenset[str], limit: int | None, basis: Basis,
+    exact: ExactReferences | None = None,
+) -> ReferencesAnswer:  # fmt: skip
     """The uses of a name, or of what stands at a place (file, line, column)."""
-    finder = Finder(snapshot)
+    finder = Finder(snapshot, exact)
     name, wanted = resolve_target(finder, name, place)
     spelled = wanted[0].definition.name if wanted else (split_qualified_name(name) or [name])[-1]
     uses = [use for use in finder.uses(spelled, wanted) if not kinds or use.kind in kinds]

@@ -13,6 +13,7 @@ from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, MEMBER, kind_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lurcher.inspect.references.exact import ExactReferences
     from lurcher.inspect.references.program import SourceFile, Symbol
     from lurcher.storage.snapshot import Snapshot
 
@@ -111,13 +112,14 @@ class ImplementationsAnswer:
 
 
 def find_calls(
-    snapshot: Snapshot, name: str, place: Target | None, direction: str, depth: int | None, limit: int | None, basis: Basis
-) -> CallsAnswer:
+    snapshot: Snapshot, name: str, place: Target | None, direction: str, depth: int | None, limit: int | None, basis: Basis,
+    exact: ExactReferences | None = None,
+) -> CallsAnswer:  # fmt: skip
     """Who calls the definitions of a name, what they call, or which tests reach them."""
     steps = (TEST_DEPTH if direction == TESTS else 1) if depth is None else depth
     if not 1 <= steps <= MOST_DEPTH:
         raise QueryError(f"the depth is {steps}", f"use 1 to {MOST_DEPTH}")
-    finder = Finder(snapshot)
+    finder = Finder(snapshot, exact)
     name, wanted = resolve_target(finder, name, place)
     found: list[Call] = []
     seen = {*wanted}
