@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
-_MODULES = {"history": "search_cmd", "notes": "search_cmd", "index": "index_cmd"}
+_MODULES = {"history": "search_cmd", "notes": "search_cmd", "index": "index_cmd", "hook": "hook_cmd"}
 """Where the function `run_<command>` is, if not in `commands`."""
 
 
