@@ -474,6 +474,8 @@ def run_init(parsed: Namespace) -> int:
     )  # fmt: skip
     if setup.is_empty:
         raise UsageError("no agent was found here, so nothing was written", f"name one: --client {'|'.join(known)}")
+    if setup.agent_hooks and not setup.remove and not (setup.has("claude") or setup.has("codex")):
+        raise UsageError("hooks are for Claude Code and Codex, which were not found here", "name one: --client claude")
     server = _greet_server(setup) if setup.needs_server else None
     done = agents.apply_steps(setup)
     if parsed.json:
