@@ -6,7 +6,6 @@ An entry is added to a text and removed from it; `NotEditable` says why that can
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.config import parse_toml
+from lurcher.config.user_files import named_folder
 from lurcher.errors import ConfigError
 from lurcher.surfaces.agents import config_files
 from lurcher.surfaces.agents.config_files import NotEditable
@@ -56,9 +56,9 @@ class Client:
         )
 
     def file(self, project: Path, home: Path | None) -> Path:
-        named = os.environ.get(self.variable) if self.variable else None
-        if named:
-            return Path(named)
+        named = named_folder(self.variable) if self.variable else None
+        if named is not None:
+            return named
         if not self.is_shared:
             return next((project / name for name in self.files if (project / name).exists()), project / self.files[0])
         return (home or Path("~")) / self.files[0].removeprefix("~/")

@@ -238,7 +238,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "hook", "answer a hook of a coding agent: its JSON on standard input, ours on standard output",
         (),
-        "lurcher init --agent-hooks",
+        "lurcher hook < event.json",
     ),
     Command(
         "stats", "show how many tokens agents saved: their answers, compared with reading whole files",
