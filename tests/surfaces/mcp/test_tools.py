@@ -10,6 +10,7 @@ import pytest
 from lurcher.answer import count_tokens
 from lurcher.engine import Engine
 from lurcher.surfaces.mcp.requests import input_schema
+from lurcher.surfaces.mcp.server import INSTRUCTIONS
 from lurcher.surfaces.mcp.tools import TOOLS
 from tests.surfaces.mcp.talk import Talk
 
@@ -36,6 +37,15 @@ def test_descriptions_and_schemas_cost_less_than_1300_tokens() -> None:
         {"name": tool.name, "description": tool.description, "inputSchema": input_schema(tool.parameters)} for tool in TOOLS
     ]
     assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1300
+
+
+def test_the_first_sentence_says_when_to_use_it_instead_of_grep() -> None:
+    """Clients that load tools late show only the beginning of a description."""
+    first = INSTRUCTIONS.partition(". ")[0]
+    assert "instead of grep" in first and "grep is better" in first
+    search = next(tool for tool in TOOLS if tool.name == "search").description.partition(". ")[0]
+    assert "instead of grep" in search and "grep is better" in search
+    assert count_tokens(INSTRUCTIONS) < 120
 
 
 def test_search_gives_the_hits_of_the_engine(talk: Talk, repository: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -24,6 +25,7 @@ from lurcher.languages import load_capsule
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import describe_grammars
 from lurcher.runtime import VERSION
+from lurcher.runtime.installation import find_command, install_command
 from lurcher.runtime.kernel import KERNEL_VERSION as KERNEL_VERSION
 from lurcher.runtime.kernel import describe_kernel, native
 from lurcher.runtime.process import format_count
@@ -40,6 +42,7 @@ _REINSTALL = "run: pip install --force-reinstall lurcher"
 _PACKAGES = {
     "ast_grep_py": "ast-grep-py", "lz4.block": "lz4", "numpy": "numpy", "re2": "google-re2", "tree_sitter": "tree-sitter",
 }  # fmt: skip
+_EXTRAS = {"mcp": ("mcp", "mcp_types"), "web": ("starlette", "uvicorn")}
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 _SECONDS = 3.0
 """How long a server may take to list its models."""
@@ -50,9 +53,11 @@ _OPTIONAL = ("reranker", "judge")
 
 
 def examine_installation() -> Iterator[Finding]:
-    """Check what all roots share: Python, packages, kernel, token table, grammars, git."""
+    """Check what all roots share: Python, packages, extras, the PATH, kernel, token table, grammars, git."""
     yield from run_check("python", check_python)
     yield from run_check("packages", check_packages)
+    yield from run_check("extras", check_extras)
+    yield from run_check("path", check_path)
     yield from run_check("kernel", check_kernel)
     yield from run_check("tokens", check_tokens)
     yield from run_check("grammars", check_grammars)
@@ -101,6 +106,28 @@ def check_packages() -> Iterator[Finding]:
             yield Finding("packages", PROBLEM, f"{package} cannot be imported: {error}", _REINSTALL)
     if found:
         yield Finding("packages", OK, ", ".join(found))
+
+
+def check_extras() -> Iterator[Finding]:
+    """The packages behind `lurcher mcp` and `lurcher serve`; without them everything else works."""
+    for extra, modules in _EXTRAS.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        if missing:
+            text = f"{extra}: not installed ({', '.join(missing)}); needed by lurcher {'serve' if extra == 'web' else extra}"
+            yield Finding("extras", NOTE, text, f"run: {install_command(extra)}")
+        else:
+            yield Finding("extras", OK, f"{extra}: {', '.join(f'{module} {_version(module)}' for module in modules)}")
+
+
+def check_path() -> Iterator[Finding]:
+    command = find_command()
+    found = shutil.which("lurcher")
+    if found is None:
+        yield Finding("path", NOTE, "lurcher is not on the PATH", f"start it as: {shlex.join(command)}")
+    elif len(command) == 1 and not Path(found).samefile(command[0]):
+        yield Finding("path", NOTE, f"lurcher on the PATH is another one: {found}", f"start this one as: {shlex.join(command)}")
+    else:
+        yield Finding("path", OK, f"lurcher is {found}")
 
 
 def _version(package: str) -> str:

@@ -1,6 +1,7 @@
-"""Changes files of the user: only regular ones inside of the project, each replaced in one step.
+"""Changes files of the user: only regular ones inside of the project or the home folder, each replaced in one step.
 
-In JSON with comments and trailing commas one member is added or removed, and every other byte kept. A section between two
+In JSON with comments and trailing commas one member is added or removed, and every other byte kept; in YAML one entry of a
+section. A section between two
 marks, in AGENTS.md or in a git hook, is added, renewed or removed without touching anything else. The hook updates the index
 after each commit, in the background, and never fails or delays the commit.
 """
@@ -8,6 +9,7 @@ after each commit, in the background, and never fails or delays the commit.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -239,6 +241,17 @@ def _step(text: str) -> str:
     return match.group(1) if match else "  "
 
 
+def has_comments(text: str, path: Sequence[str]) -> bool:
+    """Whether a comment is in the value at a path, so that writing it anew would lose it."""
+    node = parse(text)
+    for name in path:
+        member = node.member(name)
+        if member is None:
+            return False
+        node = member.value
+    return re.search(r"//|/\*", STRING.sub("", text[node.start : node.end])) is not None
+
+
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
@@ -246,6 +259,134 @@ def _newline(text: str) -> str:
 def _written(value: Any, indent: str, text: str) -> str:
     lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
     return (_newline(text) + indent).join(lines)
+
+
+# -- YAML ---------------------------------------------------------------------------------------------------------------
+
+_YAML_KEY = re.compile(r"([ ]*)([A-Za-z_][\w-]*|\"[^\"\\]*\"|'[^']*')[ ]*:(?:[ ]+(.*))?$")
+
+
+def yaml_entry(text: str, path: Sequence[str]) -> dict[str, Any] | None:
+    """The entry of a section: `path` is the name of a top-level key and that of a key in it.
+
+    Only what programs write in block style is understood, which is enough for an entry of ours; the rest is not read.
+    """
+    lines, _, span = _find_yaml(text, path)
+    if span is None:
+        return None
+    entry: dict[str, Any] = {}
+    last = ""
+    for line in lines[span[0] + 1 : span[1]]:
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        if stripped.startswith("- ") and isinstance(entry.get(last), (list, type(None))):
+            entry[last] = [*(entry.get(last) or []), _yaml_scalar(stripped[2:])]
+            continue
+        match = _YAML_KEY.match(line)
+        if match is None:
+            raise NotEditable("its entry is written in another way")
+        last = match.group(2).strip("\"'")
+        entry[last] = _yaml_scalar(match.group(3) or "null")
+    return entry
+
+
+def with_yaml_entry(text: str, path: Sequence[str], entry: dict[str, Any]) -> str:
+    """The text with the entry, which replaces an earlier one or comes last in its section."""
+    lines, section, span = _find_yaml(text, path)
+    newline = _newline(text)
+    indent = "  "
+    if section is not None:
+        indent = " " * _yaml_depth(lines, section) or indent
+    block = [f"{indent}{path[1]}:"]
+    block += [f"{indent * 2}{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
+    if span is not None:
+        lines[span[0] : span[1]] = block
+    elif section is not None:
+        lines[section[0]] = re.sub(r":[ ]*(?:\{\}|null|~)", ":", lines[section[0]], count=1)
+        lines[section[1] : section[1]] = block
+    else:
+        lines = [*([] if lines == [""] else lines[:-1] if lines[-1] == "" else lines), f"{path[0]}:", *block, ""]
+    made = newline.join(lines)
+    if yaml_entry(made, path) != entry:
+        raise NotEditable("it is written in a way that cannot be changed safely")
+    return made
+
+
+def without_yaml_entry(text: str, path: Sequence[str]) -> str:
+    """The text without the entry, and without its section if nothing else is in that."""
+    lines, section, span = _find_yaml(text, path)
+    if section is None or span is None:
+        return text
+    rest = lines[section[0] + 1 : span[0]] + lines[span[1] : section[1]]
+    cut = span if any(line.strip() for line in rest) else section
+    return _newline(text).join(lines[: cut[0]] + lines[cut[1] :])
+
+
+Span = tuple[int, int]
+
+
+def _find_yaml(text: str, path: Sequence[str]) -> tuple[list[str], Span | None, Span | None]:
+    """The lines, and of the section and of the entry the first line and the one after the last."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if any(line.startswith(("---", "...")) for line in lines[1:]):
+        raise NotEditable("it holds several YAML documents")
+    outer = (line for line in lines if line[:1] not in ("", " ", "#", "-"))
+    if any(_YAML_KEY.match(line) is None for line in outer):
+        raise NotEditable("it is not a plain YAML mapping")
+    section = _yaml_span(lines, path[0], 0, len(lines), 0)
+    if section is None:
+        return lines, None, None
+    said = lines[section[0]].partition(":")[2].split(" #")[0].strip()
+    listed = section[1] < len(lines) and lines[section[1]].startswith("-")
+    if said not in ("", "{}", "null", "~") or listed:
+        raise NotEditable(f"'{path[0]}' is written in another way")
+    depth = _yaml_depth(lines, section)
+    return lines, section, _yaml_span(lines, path[1], *section, depth) if depth else None
+
+
+def _yaml_depth(lines: list[str], section: Span) -> int:
+    """The indentation of what is in a section; 0 if nothing is."""
+    inside = (line for line in lines[section[0] + 1 : section[1]] if line.lstrip()[:1] not in ("", "#"))
+    first = next(inside, "")
+    return len(first) - len(first.lstrip())
+
+
+def _yaml_span(lines: list[str], name: str, start: int, end: int, depth: int) -> Span | None:
+    """The lines of a key at an indentation, without the blank lines and comments after it."""
+
+    def is_outer(line: str) -> bool:
+        return len(line) - len(line.lstrip()) <= depth
+
+    heads = [
+        i
+        for i in range(start, end)
+        if (match := _YAML_KEY.match(lines[i])) and len(match.group(1)) == depth and match.group(2).strip("\"'") == name
+    ]
+    if len(heads) > 1:
+        raise NotEditable(f"'{name}' is in it twice")
+    if not heads:
+        return None
+    stop = heads[0] + 1
+    while stop < end and (not is_outer(lines[stop]) or lines[stop].lstrip()[:1] in ("", "#")):
+        stop += 1
+    while stop > heads[0] + 1 and is_outer(lines[stop - 1]):
+        stop -= 1
+    return heads[0], stop
+
+
+def _yaml_scalar(text: str) -> Any:
+    text = text.strip()
+    if text.startswith("'") and text.endswith("'") and len(text) > 1:
+        return text[1:-1].replace("''", "'")
+    if text[:1] in ("&", "*", "!", "|", ">"):
+        raise NotEditable("its entry is written in another way")
+    try:
+        return json.loads(text)
+    except ValueError:
+        if text[:1] in ('"', "[", "{"):
+            raise NotEditable("its entry is written in another way") from None
+        return text.split(" #")[0].rstrip()
 
 
 MOST_BYTES = 1_000_000
@@ -259,6 +400,8 @@ class Change:
     before: str | None
     after: str | None
     mode: int | None = None
+    within: Path | None = None
+    """A file that is removed takes folders along that held nothing else, up to this one."""
 
     @property
     def nothing(self) -> bool:
@@ -315,7 +458,10 @@ def apply(change: Change) -> None:
     if change.after is None:
         path.unlink()
         with contextlib.suppress(OSError):
-            path.parent.rmdir()  # a folder that held only this
+            for folder in path.parents:
+                if folder == change.within:
+                    break
+                folder.rmdir()  # fails for one that holds anything else
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = change.mode if change.mode is not None else path.stat().st_mode & 0o777 if path.exists() else 0o644
@@ -367,6 +513,25 @@ def _find(text: str, begin: str, end: str) -> tuple[int, int] | None:
     if starts != 1 or ends != 1 or last < first:
         raise NotEditable(f"the marks {begin} and {end} in it do not match")
     return first, last + len(end)
+
+
+# -- files that are all ours --------------------------------------------------------------------------------------------
+
+_SEAL = "<!-- written by lurcher init, {}; to keep a change of your own, delete this line -->\n"
+
+
+def seal(text: str) -> str:
+    """The text with a last line by which `check_seal` knows later whether somebody has changed it."""
+    return text + _SEAL.format(hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def check_seal(text: str) -> None:
+    """Raise NotEditable unless the text is as `seal` made it."""
+    body, found, _ = text.rpartition(_SEAL.partition("{}")[0])
+    if not found:
+        raise NotEditable("it was not written by lurcher init")
+    if seal(body) != text:
+        raise NotEditable("it was changed since lurcher init wrote it")
 
 
 # -- the git hook -------------------------------------------------------------------------------------------------------

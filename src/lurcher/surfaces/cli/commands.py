@@ -5,24 +5,28 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shlex
 import sys
 import zlib
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lurcher import config
 from lurcher.errors import UsageError
-from lurcher.runtime.process import printable
+from lurcher.runtime.process import format_count, printable
 from lurcher.server import token_stats
 from lurcher.server.token_stats import TokenCount
 from lurcher.sources import find_root
 from lurcher.surfaces import agents
 from lurcher.surfaces.agents.clients import CLIENTS
+from lurcher.surfaces.agents.handshake import shake_hands
 from lurcher.surfaces.cli import print_inspect, printer
 from lurcher.surfaces.cli.search_cmd import (
     Meter,
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 
     from lurcher.config import Settings
     from lurcher.engine import Engine
+    from lurcher.inspect.doctor import Finding
 
 
 FOUND, NOTHING, ERROR = 0, 1, 2
@@ -252,7 +257,7 @@ def run_doctor(parsed: Namespace) -> int:
         findings = diagnose(
             parsed.path or ["."], quick=parsed.quick, overrides=overrides_of(parsed.set), progress=meter.update
         )
-        for finding in findings:
+        for finding in itertools.chain(findings, _check_agents(parsed)):
             found.append(finding)
             meter.clear()
             if not parsed.json and not (finding.health and finding.health.reachable):
@@ -268,6 +273,16 @@ def run_doctor(parsed: Namespace) -> int:
         print_inspect.print_services(services)
         print_inspect.print_verdict(counts["problem"])
     return NOTHING if counts["problem"] else FOUND
+
+
+def _check_agents(parsed: Namespace) -> Iterator[Finding]:
+    """What the coding agents of each root would start."""
+    from lurcher.inspect.doctor import run_check
+
+    home = Path("~").expanduser()
+    for root in dict.fromkeys(find_root(Path(place)).path for place in parsed.path or ["."]):
+        entries = partial(agents.check_entries, root, home if home.is_dir() else None, quick=parsed.quick)
+        yield from run_check("agents", entries, str(root))
 
 
 def run_model(parsed: Namespace) -> int:
@@ -443,29 +458,44 @@ _WOULD = {agents.WROTE: "would write", agents.REMOVED: "would remove"}
 
 
 def run_init(parsed: Namespace) -> int:
-    """One line per file, and what to add by hand where a file was left alone."""
+    """Makes sure that the server answers, then one line per file, and what to add by hand where a file was left alone."""
     known = [client.key for client in CLIENTS]
     for key in parsed.client:
         if key not in known:
             raise UsageError(f"unknown client '{key}'", f"known are: {', '.join(known)}")
     project = find_root(Path(parsed.place or ".")).path
-    home = Path("~").expanduser()
-    clients = agents.choose_clients(project, parsed.client, home if home.is_dir() else None)
-    done = agents.apply_steps(
-        project, clients if not parsed.remove or parsed.client else CLIENTS, remove=parsed.remove, dry_run=parsed.dry_run,
-        with_hook=parsed.hook or (parsed.remove and not parsed.client), agents=not parsed.no_agents,
+    home: Path | None = Path("~").expanduser()
+    home = home if home is not None and home.is_dir() else None
+    everything = parsed.remove and not parsed.client
+    setup = agents.Setup(
+        project, home, CLIENTS if everything else agents.choose_clients(project, parsed.client, home),
+        remove=parsed.remove, dry_run=parsed.dry_run, instructions=parsed.instructions or everything,
+        skill=parsed.skill or everything, agent_hooks=parsed.agent_hooks or everything, git_hook=parsed.hook or everything,
+        plugin=Path(parsed.plugin).absolute() if parsed.plugin else None,
     )  # fmt: skip
-    notes = [] if parsed.remove else agents.find_missing()
+    if setup.is_empty:
+        raise UsageError("no agent was found here, so nothing was written", f"name one: --client {'|'.join(known)}")
+    if setup.agent_hooks and not setup.remove and not (setup.has("claude") or setup.has("codex")):
+        raise UsageError("hooks are for Claude Code and Codex, which were not found here", "name one: --client claude")
+    server = _greet_server(setup) if setup.needs_server else None
+    done = agents.apply_steps(setup)
     if parsed.json:
-        print(json.dumps({"project": str(project), "steps": [step.to_dict() for step in done], "notes": notes}))
+        print(json.dumps({"project": str(project), "server": server, "steps": [step.to_dict() for step in done]}))
     else:
+        if server is not None:
+            print(f"{format_count(server['tools'], 'tool')} answer: {printable(' '.join(server['command']))}")
         _print_steps(done, project, parsed)
-        for note in notes:
-            print(f"note: {note}", file=sys.stderr)
-        if not clients and not parsed.remove:
-            print(f"note: no agent was found here; name one: --client {'|'.join(known)}", file=sys.stderr)
     left = [step for step in done if step.done == agents.LEFT and not (parsed.remove and step.title == "git")]
     return ERROR if left else FOUND
+
+
+def _greet_server(setup: agents.Setup) -> dict[str, Any]:
+    """Starts the server that the entries will name; raises, before anything is written, if it does not answer."""
+    from lurcher.surfaces.mcp import need_extra
+
+    need_extra()
+    found = shake_hands(setup.command, setup.project)
+    return {"command": setup.command, "tools": found.tools, "version": found.version}
 
 
 def _print_steps(done: list[agents.Step], project: Path, parsed: Namespace) -> None:
@@ -481,6 +511,12 @@ def _print_steps(done: list[agents.Step], project: Path, parsed: Namespace) -> N
                 print("  add this yourself:" if not parsed.remove else "  remove this yourself:")
             for line in step.show.rstrip("\n").split("\n"):
                 print(f"    {printable(line)}")
+        if step.then and step.done == agents.WROTE:
+            print(f"  then: {step.then}")
+    if parsed.plugin and not parsed.remove and not parsed.dry_run:
+        folder = shlex.quote(str(Path(parsed.plugin).absolute()))
+        print(f"then: claude plugin marketplace add {folder} && claude plugin install lurcher@lurcher")
+        print(f"or:   codex plugin marketplace add {folder} && codex plugin add lurcher@lurcher")
 
 
 def run_stats(parsed: Namespace) -> int:

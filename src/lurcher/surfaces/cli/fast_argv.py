@@ -1,7 +1,7 @@
-"""Reads the usual arguments of `lurcher search` without argparse, which takes 19 ms of processor time to load and to set up.
+"""Reads the usual arguments of `lurcher search`, and `lurcher hook`, without argparse.
 
-Anything unusual is left to argparse: help, errors, short flags in one word, negative numbers, `--`. Both read the same
-arguments in the same way.
+That takes 19 ms of processor time to load and to set up. Anything unusual is left to argparse: help, errors, short flags in
+one word, negative numbers, `--`. Both read the same arguments in the same way.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Arguments:
 
 def parse_search(arguments: Sequence[str]) -> Arguments | None:
     """The arguments of a search; None where argparse has to read them, or to say what is wrong with them."""
+    if list(arguments) == ["hook"]:
+        return Arguments({"command": "hook"})
     if not arguments or arguments[0] != "search":
         return None
     flags = {flag: parameter for parameter in SEARCH for flag in parameter.flags}

@@ -246,16 +246,27 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher mcp --root ~/project",
     ),
     Command(
-        "init", "add the MCP server to the settings of the coding agents found here, and a section to AGENTS.md",
+        "init", "add the MCP server to the settings of the coding agents found here, once it has answered",
         (
             _PLACE.but(help="the project"),
-            Parameter("client", help="claude, cursor, codex, opencode, vscode, gemini or zed", metavar="NAME", many=True),
+            Parameter(
+                "client", metavar="NAME", many=True, default="those found here",
+                help="claude, cursor, codex, opencode, vscode, gemini, zed, windsurf, cline, kilo, amp, goose or copilot",
+            ),
+            Parameter("instructions", "switch", "also add a section to AGENTS.md, and include it in CLAUDE.md"),
+            Parameter("skill", "switch", "also write a skill, and for Claude Code a subagent that finds places"),
+            Parameter("agent_hooks", "switch", "also add hooks that suggest places, to Claude Code and Codex"),
             Parameter("hook", "switch", "also add a git hook that updates the index after each commit"),
-            Parameter("no_agents", "switch", "leave AGENTS.md alone"),
+            Parameter("plugin", help="write plugins for Claude Code and Codex to this folder", metavar="FOLDER"),
             Parameter("dry_run", "switch", "only show what would be changed"),
-            Parameter("remove", "switch", "remove what was added, the hook too"), p.JSON,
+            Parameter("remove", "switch", "remove what was added, hooks too"), p.JSON,
         ),
         "lurcher init --dry-run",
+    ),
+    Command(
+        "hook", "answer a hook of a coding agent: its JSON on standard input, ours on standard output",
+        (),
+        "lurcher hook < event.json",
     ),
     Command(
         "stats", "show how many tokens agents saved: their answers, compared with reading whole files",

@@ -97,8 +97,9 @@ An unknown key or a bad value is an error that names the file, the key and what 
     "agents": (
         "lurcher for coding agents",
         """\
-  lurcher init                 adds the server to the settings of the agents found here, and a section to AGENTS.md
+  lurcher init                 adds the server to the settings of the agents found here, once it has answered
   lurcher init --dry-run       shows what that would change; --remove undoes it
+  lurcher init --instructions  also adds a section to AGENTS.md; --skill and --agent-hooks add a skill and hooks
   lurcher mcp --root FOLDER    the server itself, over standard input and output (needs the extra `mcp`)
   lurcher stats                how many tokens agents saved, compared with reading whole files
 

@@ -19,8 +19,6 @@ from lurcher.errors import MissingExtra
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-INSTALL = "pip install 'lurcher[mcp]'"
-
 
 def need_extra() -> None:
     """Raise MissingExtra if the package is not installed, or is an older version."""
@@ -31,7 +29,9 @@ def need_extra() -> None:
     except (ImportError, ValueError):
         known = False
     if not known:
-        raise MissingExtra("the MCP server needs the package mcp, version 2 or later", INSTALL)
+        from lurcher.runtime.installation import install_command
+
+        raise MissingExtra("the MCP server needs the package mcp, version 2 or later", f"run: {install_command('mcp')}")
 
 
 def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None) -> None:

@@ -39,9 +39,10 @@ from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool, status_data, status_te
 Context = ServerRequestContext[Any, Any]
 
 INSTRUCTIONS = (
-    "Searches this repository's code, notes and git history, offline. Start with `search`; ask `find_pattern` before redoing "
-    "what may have been tried; `outline` and `context` instead of reading whole files; `references` and `impact` before "
-    "changing an interface."
+    "Use these tools instead of grep and of reading files whole when you do not know the file or the exact words; for a "
+    "literal string in a known file, grep is better. They search this repository's code, notes and git history, offline. "
+    "Start with `search`; ask `find_pattern` before redoing what may have been tried; `outline` and `context` instead of "
+    "reading whole files; `references` and `impact` before changing an interface."
 )
 _MOST_ENGINES = 6
 _THREADS = 8

@@ -240,20 +240,20 @@ def _single_folder(call: Call) -> Path:
 TOOLS: tuple[Tool, ...] = (
     Tool(
         "search", "Search code, notes or history",
-        "Find the code that answers a question, best first. Takes a question in plain words, a name, an error report with its "
-        "stack trace, a regular expression (mode literal) or an ast-grep pattern such as `foo($A)` (mode structural). Use it "
-        "instead of grep and of reading files one by one.",
+        "Use it instead of grep unless you know both the file and the exact string: then grep is better. Finds the code for a "
+        "question in plain words, a name, an error report with its stack trace, a regular expression (mode literal) or an "
+        "ast-grep pattern such as `foo($A)` (mode structural), best first.",
         answers.SEARCH_SCHEMA, _search,
     ),
     Tool(
         "find_pattern", "Search past changes",
-        "Find commits that answer a question: has this been tried, how was it fixed, when did it break. Says which were "
-        "reverted or fixed later. Use it before you repeat an old mistake.",
+        "Use it instead of git log --grep to learn what was tried: finds commits for a question such as how was this fixed, "
+        "when did it break. Says which were reverted or fixed later.",
         answers.SEARCH_SCHEMA, _find_pattern,
     ),
     Tool(
         "explain_change", "Why lines are there",
-        "Tell which commits wrote some lines, with their messages and what became of them.",
+        "Use it instead of git blame: tells which commits wrote some lines, their messages and what became of them.",
         answers.EXPLAIN_SCHEMA, _explain_change,
     ),
     Tool(
@@ -263,18 +263,19 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "outline", "Symbols of a file or folder",
-        "List the symbols of a file, nested, with lines and signatures, or the outermost ones of a folder. Cheaper than "
-        "reading the file.",
+        "Use it instead of reading a whole file: lists its symbols, nested, with lines and signatures, or the outermost ones "
+        "of a folder.",
         answers.OUTLINE_SCHEMA, _outline,
     ),
     Tool(
         "context", "Briefing on a file or folder",
-        "What to know of a file or folder before working on it: purpose, main symbols, imports, dependents, tests.",
+        "Use it before working on a file or folder: purpose, main symbols, imports, dependents, tests.",
         answers.CONTEXT_SCHEMA, _context,
     ),
     Tool(
         "impact", "What depends on a file",
-        "List files that depend on a file, or on one symbol of it, through imports. Use it before changing an interface.",
+        "Use it before changing an interface, instead of grepping for imports: lists files that depend on a file, or on one "
+        "symbol of it.",
         answers.IMPACT_SCHEMA, _impact,
     ),
     Tool(
@@ -285,7 +286,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "exists", "Whether a text occurs",
-        "Tell whether a name or short text occurs anywhere. `certain` says whether that is sure; `exact` makes a yes so.",
+        "Use it instead of grep to ask whether a name or short text occurs at all. `certain` says whether that is sure; "
+        "`exact` makes a yes so.",
         answers.EXISTS_SCHEMA, _exists,
     ),
     Tool(
