@@ -280,8 +280,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "references", "Who uses a definition",
-        "List the uses of a definition, its callers, callees, the tests that reach it, or implementations of a type. "
-        "`candidate` marks what the code does not settle.",
+        "List who uses, calls, tests or implements a definition. `candidate` marks what the code does not settle.",
         answers.REFERENCES_SCHEMA, _references,
     ),
     Tool(
