@@ -64,9 +64,9 @@ HEADING_PATH = " › "
 """Stands between a heading and those above it."""
 REVERTED, HOTFIXED, SUCCESS = "reverted", "hotfixed", "success"
 VERDICTS = (REVERTED, HOTFIXED, SUCCESS)
+"""What can become of a commit."""
 STRONG, FAIR, WEAK, NONE = "strong", "fair", "weak", "none"
 """How sure an answer is; `none`: nothing was found, or nothing that matches well."""
-"""What can become of a commit."""
 
 # -- what chunking makes of a file ------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
 
 
 def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str] | None = None) -> Path | None:
-    """The folder or file that an environment variable names, else the one below the user's home; None where there is neither."""
+    """The path that an environment variable names, else the one below the user's home; None where there is neither."""
     environ = os.environ if environ is None else environ
     if environ.get(variable):
         return Path(environ[variable])
