@@ -22,6 +22,7 @@ from lurcher.surfaces.agents import clients, config_files
 from lurcher.surfaces.agents.clients import CLIENTS, Client, command_of, projects_of, read_entry
 from lurcher.surfaces.agents.config_files import Change, NotEditable
 from lurcher.surfaces.agents.handshake import shake_hands
+from lurcher.surfaces.mcp.tools import TOOLS
 from tests.conftest import environment, git, run_lurcher
 
 KEYS = [client.key for client in CLIENTS]
@@ -79,7 +80,7 @@ def test_what_was_written_is_read_back_and_starts_the_server(project: Path, home
     assert command is not None and Path(command[0]).is_absolute()
     assert command[1:] == (["mcp", "--root", str(project)] if client.is_shared else ["mcp"])
     found = shake_hands(command, project)
-    assert (found.tools, found.version) == (10, lurcher.__version__)
+    assert (found.tools, found.version) == (len(TOOLS), lurcher.__version__)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -357,7 +358,7 @@ def test_an_entry_that_goose_has_written_anew_is_still_ours(project: Path, home:
 def test_the_command(project: Path, home: Path) -> None:
     shown = run_lurcher("init", "--client", "claude", "--dry-run", cwd=project)
     assert shown.status == 0
-    assert "10 tools answer" in shown.out
+    assert f"{len(TOOLS)} tools answer" in shown.out
     assert "would write  .mcp.json" in shown.out and '+    "lurcher": {' in shown.out
     assert not (project / ".mcp.json").exists()
     assert "wrote  .mcp.json" in run_lurcher("init", "--client", "claude", "--instructions", cwd=project).out
@@ -367,7 +368,7 @@ def test_the_command(project: Path, home: Path) -> None:
     (project / ".cursor/mcp.json").write_text("{ broken")
     left = run_lurcher("init", "--client", "cursor", "--json", cwd=project)
     assert left.status == 2
-    assert json.loads(left.out)["steps"][0]["done"] == "left alone" and json.loads(left.out)["server"]["tools"] == 10
+    assert json.loads(left.out)["steps"][0]["done"] == "left alone" and json.loads(left.out)["server"]["tools"] == len(TOOLS)
     assert run_lurcher("init", "--remove", cwd=project).status == 2  # Cursor's is still broken
     assert not any((project / name).exists() for name in (".mcp.json", "AGENTS.md", "CLAUDE.md"))
     wrong = run_lurcher("init", "--client", "emacs", cwd=project)
