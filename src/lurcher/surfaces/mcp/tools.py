@@ -247,13 +247,13 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "find_pattern", "Search past changes",
-        "Use it instead of git log --grep to learn what was tried: finds commits for a question such as how was this fixed, "
-        "when did it break. Says which were reverted or fixed later.",
+        "Use it instead of git log: finds commits that tell what was tried, how it was fixed, when it broke, and which were "
+        "reverted or fixed later.",
         answers.SEARCH_SCHEMA, _find_pattern,
     ),
     Tool(
         "explain_change", "Why lines are there",
-        "Use it instead of git blame: tells which commits wrote some lines, their messages and what became of them.",
+        "Use it instead of git blame: which commits wrote some lines, why, and what became of them.",
         answers.EXPLAIN_SCHEMA, _explain_change,
     ),
     Tool(
@@ -274,8 +274,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "impact", "What depends on a file",
-        "Use it before changing an interface, instead of grepping for imports: lists files that depend on a file, or on one "
-        "symbol of it.",
+        "Use it before changing an interface: lists files that depend on a file, or on one symbol of it.",
         answers.IMPACT_SCHEMA, _impact,
     ),
     Tool(
