@@ -14,7 +14,7 @@ from lurcher.chunking.code import parse
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError, QueryError
 from lurcher.inspect import Basis
-from lurcher.inspect.references.answer import ReferencesAnswer, check_kinds, find_references
+from lurcher.inspect.references.answer import Finder, ReferencesAnswer, check_kinds, find_references
 from lurcher.inspect.references.calls import find_calls, find_implementations
 from lurcher.types import IndexState
 from tests.small import snapshot_of
@@ -40,7 +40,7 @@ FILES = {
 def asked(
     name: str, kinds: tuple[str, ...] = (), limit: int | None = None, files: dict[str, str] | None = None, **more: str
 ) -> ReferencesAnswer:
-    return find_references(snapshot_of({**(files or FILES), **more}), name, None, check_kinds(kinds), limit, STANDING)
+    return find_references(Finder(snapshot_of({**(files or FILES), **more})), name, None, check_kinds(kinds), limit, STANDING)
 
 
 def places(answer: ReferencesAnswer, resolution: str = "resolved") -> list[tuple[str, int, str, str]]:
@@ -179,7 +179,7 @@ def test_java_and_rust_at_least_see_their_own_package_and_type() -> None:
 
 def at(path: str, line: int, column: int | None = None) -> ReferencesAnswer:
     snapshot = snapshot_of(FILES)
-    return find_references(snapshot, "", (snapshot.live_paths[path], line, column), frozenset(), None, STANDING)
+    return find_references(Finder(snapshot), "", (snapshot.live_paths[path], line, column), frozenset(), None, STANDING)
 
 
 def test_a_place_is_that_of_a_definition_or_of_a_use() -> None:
@@ -203,7 +203,7 @@ def test_names_that_are_none(name: str) -> None:
 
 
 def called(name: str, direction: str, depth: int | None = None) -> list[tuple[str, str, int]]:
-    answer = find_calls(snapshot_of(FILES), name, None, direction, depth, None, STANDING)
+    answer = find_calls(Finder(snapshot_of(FILES)), name, None, direction, depth, None, STANDING)
     return [(call.path, call.name, call.depth) for call in answer.calls]
 
 
@@ -222,9 +222,9 @@ def test_callees_and_tests() -> None:
 def test_implementations_are_subtypes_and_overrides() -> None:
     more = {**FILES, "shop/deep.py": "from .client import Client\n\n\nclass Deep(Client):\n    def send(self):\n        pass\n"}
     snapshot = snapshot_of(more)
-    types = find_implementations(snapshot, "Base", None, None, STANDING).implementations
+    types = find_implementations(Finder(snapshot), "Base", None, None, STANDING).implementations
     assert [(entry.name, entry.depth, entry.of) for entry in types] == [("Client", 1, "Base"), ("Deep", 2, "Client")]
-    methods = find_implementations(snapshot, "Base.send", None, 1, STANDING)
+    methods = find_implementations(Finder(snapshot), "Base.send", None, 1, STANDING)
     assert [entry.name for entry in methods.implementations] == ["Client.send"] and methods.total == 2
 
 
@@ -232,10 +232,10 @@ def test_interfaces_of_go_and_traits_of_rust() -> None:
     full = "type S struct{}\n\nfunc (s S) Run() {}\nfunc (s S) Stop() {}\n"
     half = "type T struct{}\n\nfunc (t T) Run() {}\n"
     go = snapshot_of({"a.go": f"package a\n\ntype I interface {{ Run(); Stop() }}\n\n{full}\n{half}"})
-    (found,) = find_implementations(go, "I", None, None, STANDING).implementations
+    (found,) = find_implementations(Finder(go), "I", None, None, STANDING).implementations
     assert (found.name, found.resolution, found.how) == ("S", "candidate", "methods")
     rust = snapshot_of({"src/lib.rs": "pub trait Tr { fn go(&self); }\npub struct S;\nimpl Tr for S { fn go(&self) {} }\n"})
-    assert [entry.name for entry in find_implementations(rust, "Tr", None, None, STANDING).implementations] == ["S"]
+    assert [entry.name for entry in find_implementations(Finder(rust), "Tr", None, None, STANDING).implementations] == ["S"]
 
 
 # -- the engine ---------------------------------------------------------------------------------------------------------------
@@ -304,6 +304,18 @@ def test_the_commands_print_and_say_what_is_wrong(tree: Path, capsys: pytest.Cap
         assert run("references", "shop/nothing.py:1")[0] == 2
     finally:
         os.chdir(here)
+
+
+def test_only_the_folders_of_the_engine_are_looked_at(tree: Path) -> None:
+    with Engine.open([tree / "shop"], root=tree) as engine:
+        assert {use.path for use in engine.references("Cart").references} == set()
+        assert not engine.calls("Cart.buy", direction="tests").calls
+        assert engine.references("Cart").definitions
+        with pytest.raises(LurcherError, match="outside of the given folders"):
+            engine.references("tests/test_cart.py:5")
+    with Engine.open([tree / "tests"], root=tree) as engine:
+        answer = engine.references("Cart.buy")
+        assert answer.definitions == () and {use.resolution for use in answer.references} == {"candidate"}
 
 
 def test_directions_of_calls_are_checked(tree: Path) -> None:

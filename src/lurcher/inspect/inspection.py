@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from lurcher.inspect.export import Export
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
-    from lurcher.inspect.references.answer import ReferencesAnswer
+    from lurcher.inspect.references.answer import Finder, ReferencesAnswer
     from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
-    from lurcher.inspect.references.exact import ExactReferences
     from lurcher.inspect.why import WhyAnswer
     from lurcher.query import Plan
     from lurcher.storage.snapshot import Snapshot
@@ -53,8 +52,20 @@ BRIEF_BUDGET = 1500
 """Tokens that `brief` takes unless a budget is given: about a page."""
 
 
-_PLACE = re.compile(r"([^:].*?):([0-9]{1,9})(?::([0-9]{1,9}))?", re.S)
-"""FILE:LINE[:COLUMN]"""
+_PLACE = re.compile(r"([^:].*?):(-?[0-9]+)(?::(-?[0-9]+))?", re.S)
+_MOST_DIGITS = 9
+
+
+def split_place(target: str) -> tuple[str, int, int | None] | None:
+    """File, line and column of FILE:LINE[:COLUMN]; None where the target is a name."""
+    match = _PLACE.fullmatch(target)
+    if match is None:
+        return None
+    path, line, column = match.groups()
+    for number in (line, column or "1"):
+        if number.startswith("-") or len(number) > _MOST_DIGITS:
+            raise QueryError(f"{number[:20]} is no line or column", "for example: src/client.py:42, or src/client.py:42:7")
+    return path, int(line), None if column is None else int(column)
 
 
 class Inspection:
@@ -105,20 +116,26 @@ class Inspection:
         wanted = check_kinds(as_tuple(kinds))
 
         def work(snapshot: Snapshot, basis: Basis) -> ReferencesAnswer:
-            exact, basis = self._exact(snapshot, basis)
-            place = self._place(snapshot, target)
-            return find_references(snapshot, str(target), place, wanted, limit, basis, exact)
+            finder, basis = self._finder(snapshot, basis)
+            return find_references(finder, str(target), self._place(snapshot, target), wanted, limit, basis)
 
         return self._answer(work)
 
-    def _exact(self, snapshot: Snapshot, basis: Basis) -> tuple[ExactReferences | None, Basis]:
-        """What SCIP indexes say, if some were loaded; and the notes, with what cannot be read of them."""
-        if not any(os.path.lexists(os.path.join(project.store.place, SCIP_NAME)) for project in self._workspace.projects):
-            return None, basis
+    def _finder(self, snapshot: Snapshot, basis: Basis, *, scip: bool = True) -> tuple[Finder, Basis]:
+        """Finds uses in the folders that the engine was opened for, with what SCIP indexes say, if some were loaded.
+
+        The basis then has notes about what cannot be read of them.
+        """
+        from lurcher.inspect.references.answer import Finder
+
+        folders = self._workspace.narrow(Filter()).prefixes
+        loaded = (os.path.lexists(os.path.join(project.store.place, SCIP_NAME)) for project in self._workspace.projects)
+        if not scip or not any(loaded):
+            return Finder(snapshot, folders=folders), basis
         from lurcher.inspect.references.exact import open_exact
 
         exact, notes = open_exact(self._workspace, snapshot)
-        return exact, replace(basis, degraded=basis.degraded + notes) if notes else basis
+        return Finder(snapshot, exact, folders), replace(basis, degraded=basis.degraded + notes) if notes else basis
 
     def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
         from lurcher.inspect.references.calls import DIRECTIONS, find_calls
@@ -128,25 +145,23 @@ class Inspection:
             raise choice_error("direction", direction, DIRECTIONS)
 
         def work(snapshot: Snapshot, basis: Basis) -> CallsAnswer:
-            exact, basis = self._exact(snapshot, basis)
-            return find_calls(snapshot, str(target), self._place(snapshot, target), direction, depth, limit, basis, exact)
+            finder, basis = self._finder(snapshot, basis)
+            return find_calls(finder, str(target), self._place(snapshot, target), direction, depth, limit, basis)
 
         return self._answer(work)
 
     def implementations(self, target: str | Path, limit: int | None) -> ImplementationsAnswer:
         from lurcher.inspect.references.calls import find_implementations
 
-        return self._answer(
-            lambda snapshot, basis: find_implementations(snapshot, str(target), self._place(snapshot, target), limit, basis)
-        )
+        def work(snapshot: Snapshot, basis: Basis) -> ImplementationsAnswer:
+            finder, basis = self._finder(snapshot, basis, scip=False)
+            return find_implementations(finder, str(target), self._place(snapshot, target), limit, basis)
+
+        return self._answer(work)
 
     def _place(self, snapshot: Snapshot, target: str | Path) -> tuple[int, int, int | None] | None:
-        """File, line and column of FILE:LINE[:COLUMN]; None where the target is a name."""
-        match = _PLACE.fullmatch(str(target))
-        if match is None:
-            return None
-        path, line, column = match.groups()
-        return self._file(snapshot, self._workspace.candidate_paths(path)), int(line), None if column is None else int(column)
+        place = split_place(str(target))
+        return None if place is None else (self._file(snapshot, self._workspace.candidate_paths(place[0])), *place[1:])
 
     def outline(self, path: str | Path, kinds: Sequence[str]) -> OutlineAnswer:
         from lurcher.inspect.outline import check_kinds, outline

@@ -241,11 +241,13 @@ def filter_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
     return allowed
 
 
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of these, or below one; the folder of no name has them all."""
+    return any(not folder or path == folder or path.startswith(folder + "/") for folder in folders)
+
+
 def _passes_filter(snapshot: Snapshot, file: int, filter: Filter) -> bool:
-    path = snapshot.path(file)
-    if filter.prefixes is not None and not any(
-        not prefix or path == prefix or path.startswith(prefix + "/") for prefix in filter.prefixes
-    ):
+    if filter.prefixes is not None and not is_below(snapshot.path(file), filter.prefixes):
         return False
     if filter.languages and snapshot.language(file) not in filter.languages:
         return False

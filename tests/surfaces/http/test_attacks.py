@@ -21,7 +21,7 @@ from lurcher.errors import ConfigError, UsageError
 from lurcher.surfaces.http import app, check_editor, check_token
 from lurcher.surfaces.http.app import Access, build_app
 from lurcher.surfaces.http.service import Service
-from tests.conftest import Run, environment, run_lurcher, write_repository
+from tests.conftest import Run, environment, git, run_lurcher, write_repository
 from tests.surfaces.http.conftest import BASE, PORT, client_for, serving, until
 
 TOKEN = "correct-horse-battery-staple"
@@ -84,7 +84,9 @@ def test_nobody_else_may_read_an_answer(client: TestClient) -> None:
 # -- paths ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("endpoint", ["file", "outline", "graph", "impact", "blame", "explain", "why", "related"])
+@pytest.mark.parametrize(
+    "endpoint", ["file", "outline", "graph", "impact", "blame", "explain", "why", "related", "references"]
+)
 @pytest.mark.parametrize(
     "path",
     [
@@ -103,10 +105,9 @@ def test_nobody_else_may_read_an_answer(client: TestClient) -> None:
     ],
 )
 def test_only_files_of_the_index_are_read(walled: TestClient, endpoint: str, path: str) -> None:
-    answer = walled.get(
-        f"/api/{endpoint}",
-        params={"path": path, **({"q": "x"} if endpoint == "why" else {}), **({"line": 1} if endpoint == "related" else {})},
-    )
+    more = {"why": {"q": "x"}, "related": {"line": 1}}.get(endpoint, {})
+    asked = {"name": f"{path}:1"} if endpoint == "references" else {"path": path, **more}
+    answer = walled.get(f"/api/{endpoint}", params=asked)
     text = answer.text.replace("\\\\", "\\")
     assert "hunter2" not in text
     if endpoint == "why" and answer.status_code == 200:  # it may tell that a file is not indexed, never what is in it
@@ -136,6 +137,43 @@ def test_files_outside_of_the_served_folder_are_not_read(shared: Path) -> None:
         assert client.get("/api/file?path=src/client.py").status_code == 200
         assert client.get("/api/file?path=web/router.ts").status_code == 404
         assert {hit["path"].split("/")[0] for hit in client.get("/api/search?q=redirect").json()["hits"]} == {"src"}
+        assert client.get("/api/references?name=src/client.py:1:1").status_code in (200, 400)
+        assert client.get("/api/references?name=web/router.ts:1").status_code == 404
+
+
+@pytest.mark.parametrize("show", ["uses", "callers", "callees", "tests", "implementations"])
+def test_uses_outside_of_the_served_folder_are_not_named(tmp_path: Path, show: str) -> None:
+    files = {
+        "app/main.py": "class Base:\n    pass\n\n\ndef start():\n    return Base()\n",
+        "lib/tool.py": "from app.main import Base, start\n\n\nclass Below(Base):\n    pass\n\n\ndef tool():\n    start()\n",
+        "tests/test_tool.py": "from lib.tool import tool\n\n\ndef test_tool():\n    tool()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    git(tmp_path, "init", "-q")
+    with client_for(tmp_path / "app") as client:
+        for name in ("Base", "start", "Below", "tool", "app/main.py:1", "app/main.py:5"):
+            answer = client.get("/api/references", params={"name": name, "show": show})
+            assert answer.status_code == 200, answer.text
+            assert "lib/" not in answer.text and "test_tool" not in answer.text, name
+        assert client.get("/api/references", params={"name": "start", "show": "uses"}).json()["definitions"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 4000, "a\nb", "\x1b[31m", "src/client.py:0", "src/client.py:9999", "src/client.py:1:-1", "src/client.py:1:0",
+     "src/client.py:-1", "src/client.py:" + "9" * 4000, "::", "\u202e"],
+)  # fmt: skip
+def test_what_is_no_name_and_no_place_is_an_error(client: TestClient, name: str) -> None:
+    answer = client.get("/api/references", params={"name": name})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "query")
+    assert answer.json()["error"]["hint"]
+
+
+def test_kinds_of_uses_are_checked(client: TestClient) -> None:
+    assert client.get("/api/references?name=Client&kind=friend").status_code == 400
+    assert client.get("/api/references?name=Client&show=friends").status_code == 400
 
 
 @pytest.mark.parametrize(

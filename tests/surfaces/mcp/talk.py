@@ -48,20 +48,20 @@ class Talk(AbstractContextManager["Talk"]):
     def do(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return self._portal.call(work, *arguments)
 
-    def call(self, name: str, **arguments: Any) -> Any:
+    def call(self, name: str, /, **arguments: Any) -> Any:
         return self._portal.call(self.client.call_tool, name, arguments)
 
-    def data(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def data(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         result = self.call(name, **arguments)
         assert not result.is_error, result.content[0].text
         return dict(result.structured_content)
 
-    def text(self, name: str, **arguments: Any) -> str:
+    def text(self, name: str, /, **arguments: Any) -> str:
         result = self.call(name, **arguments)
         assert not result.is_error, result.content[0].text
         return str(result.content[0].text)
 
-    def error(self, name: str, **arguments: Any) -> dict[str, str]:
+    def error(self, name: str, /, **arguments: Any) -> dict[str, str]:
         """The error that a call answers with, as data; its text must say the same."""
         result = self.call(name, **arguments)
         assert result.is_error, result.content[0].text
@@ -132,5 +132,5 @@ class Wire(AbstractContextManager["Wire"]):
     def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return self.answer(self.begin(method, params))
 
-    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         return self.ask("tools/call", {"name": name, "arguments": arguments})

@@ -70,6 +70,8 @@ def test_the_process_refuses_it_too(two: tuple[Path, Path]) -> None:
                 error = talk.error(tool, path=path, **({"query": "x"} if tool == "search" else {}))
                 assert error["code"] == "path"
                 assert "outside of the allowed roots" in error["message"]
+            error = talk.error("references", name=f"{path}:1")
+            assert error["code"] == "path" and "outside of the allowed roots" in error["message"]
         assert talk.data("search", query="only_in_two", mode="literal")["total"] == 0
 
 
@@ -79,6 +81,7 @@ def test_several_roots_are_one_answer(two: tuple[Path, Path]) -> None:
         paths = {hit["path"] for hit in talk.data("search", query="start_zebra", mode="literal")["hits"]}
         assert {"one/app/main.py", "two/app/main.py"} <= paths
         assert talk.data("outline", path="two/app/main.py")["total"] == 1
+        assert talk.data("references", name="two/app/main.py:1")["entries"][0]["path"] == "two/lib/tool.py"
         assert {hit["path"] for hit in talk.data("search", query="start_zebra", path="two/app")["hits"]} == {"two/app/main.py"}
         assert talk.error("outline")["code"] == "usage"
 
@@ -128,6 +131,11 @@ def test_a_folder_of_a_repository_shows_nothing_of_the_rest(two: tuple[Path, Pat
         assert paths == {"app/main.py"}
         assert talk.data("impact", path="app/main.py")["dependents"] == []
         assert "lib/tool.py" not in talk.text("context", path="app/main.py")
+        assert talk.data("references", name="start_zebra")["definitions"][0]["path"] == "app/main.py"
+        for show in ("uses", "callers", "callees", "tests", "implementations"):
+            for name in ("start_zebra", "tool", "lib.tool.tool", "app/main.py:1"):
+                assert "lib/" not in str(talk.data("references", name=name, show=show)), (show, name)
+            assert talk.error("references", name="lib/tool.py:4", show=show)["code"] == "path"
         assert talk.data("exists", text="only_in_one")["exists"] is False
         assert talk.data("exists", text="start_zebra")["path"] == "app/main.py"
         assert talk.error("outline", path="lib/tool.py")["code"] == "path"

@@ -162,6 +162,18 @@ def test_status(talk: Talk, repository: Path) -> None:
         ("outline", {"path": "nul\0byte"}, "path"),
         ("impact", {"path": "x" * 5000}, "usage"),
         ("exists", {"text": ""}, "query"),
+        ("references", {"name": "x" * 1_000_000}, "usage"),
+        ("references", {"name": "x" * 4000}, "query"),
+        ("references", {"name": "a\nb"}, "query"),
+        ("references", {"name": "a\x1b[31m"}, "query"),
+        ("references", {"name": "src/client.py:100000"}, "query"),
+        ("references", {"name": "src/client.py:0"}, "query"),
+        ("references", {"name": "src/client.py:1:-1"}, "query"),
+        ("references", {"name": "src/client.py:1:0"}, "query"),
+        ("references", {"name": "src/client.py:" + "9" * 4000}, "query"),
+        ("references", {"name": "nul\0byte:1"}, "path"),
+        ("references", {"name": "Client", "show": "friends"}, "usage"),
+        ("references", {"name": "Client", "show": "callers", "depth": 99}, "usage"),
     ],
 )
 def test_a_bad_argument_is_an_error_that_says_what_to_do(

@@ -119,21 +119,25 @@ class Use:
 
 
 class Finder:
-    """Finds definitions and their uses in one snapshot."""
+    """Finds definitions and their uses in one snapshot, or in some folders of it."""
 
-    def __init__(self, snapshot: Snapshot, exact: ExactReferences | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, exact: ExactReferences | None = None, folders: tuple[str, ...] | None = None
+    ) -> None:
         self.snapshot = snapshot
         self.exact = exact
         """What SCIP indexes say, if some were loaded."""
-        self.program = Program(snapshot)
+        self.program = Program(snapshot, folders)
         self.resolver = Resolver(self.program)
         self.cut_short = False
 
     def definitions(self, name: str) -> list[Symbol]:
         """The definitions that a name means, in the right container where it names one."""
-        matches = [match for match in select_fitting(find_definitions(self.snapshot, [name])) if match.exact]
+        matches = [match for match in find_definitions(self.snapshot, [name]) if self.program.shows(match.file)]
         found: dict[Symbol, None] = {}
-        for match in matches:
+        for match in select_fitting(matches):
+            if not match.exact:
+                continue
             place = match.definition.start_byte, match.definition.name
             for symbol in self.program.file(match.file).symbols:
                 if (symbol.definition.start_byte, symbol.definition.name) == place:
@@ -146,6 +150,8 @@ class Finder:
         source = self.program.file(file)
         if not 1 <= line <= source.line_count:
             raise QueryError(f"{source.path} has no line {line}", f"it has {source.line_count}")
+        if column is not None and column < 1:
+            raise QueryError(f"the column is {column}", "columns are counted from 1")
         start, end = source.line_range(line)
         here = [entry for entry in source.occurrences_between(start, end) if entry[2] != LABEL]
         if column is not None:
@@ -276,11 +282,9 @@ class Finder:
 
 
 def find_references(
-    snapshot: Snapshot, name: str, place: Target | None, kinds: frozenset[str], limit: int | None, basis: Basis,
-    exact: ExactReferences | None = None,
-) -> ReferencesAnswer:  # fmt: skip
+    finder: Finder, name: str, place: Target | None, kinds: frozenset[str], limit: int | None, basis: Basis
+) -> ReferencesAnswer:
     """The uses of a name, or of what stands at a place (file, line, column)."""
-    finder = Finder(snapshot, exact)
     name, wanted = resolve_target(finder, name, place)
     spelled = wanted[0].definition.name if wanted else (split_qualified_name(name) or [name])[-1]
     uses = [use for use in finder.uses(spelled, wanted) if not kinds or use.kind in kinds]
@@ -299,7 +303,8 @@ def resolve_target(finder: Finder, name: str, place: Target | None) -> tuple[str
         found, wanted = finder.at(*place)
         return (wanted[0].definition.qualified if wanted else found), wanted
     name = name.strip()
-    if not split_qualified_name(name) or len(name) > _LONGEST_NAME or not any(map(str.isalnum, name.replace("_", "a"))):
+    wrong = len(name) > _LONGEST_NAME or not name.isprintable() or not any(map(str.isalnum, name.replace("_", "a")))
+    if wrong or not split_qualified_name(name):
         raise QueryError(f"{name[:100]!r} is no name", "for example: Client.retry, or a place: src/client.py:42")
     return name, finder.definitions(name)
 

@@ -13,9 +13,7 @@ from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, MEMBER, kind_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lurcher.inspect.references.exact import ExactReferences
     from lurcher.inspect.references.program import SourceFile, Symbol
-    from lurcher.storage.snapshot import Snapshot
 
 CALLERS, CALLEES, TESTS = "callers", "callees", "tests"
 DIRECTIONS = (CALLERS, CALLEES, TESTS)
@@ -112,14 +110,12 @@ class ImplementationsAnswer:
 
 
 def find_calls(
-    snapshot: Snapshot, name: str, place: Target | None, direction: str, depth: int | None, limit: int | None, basis: Basis,
-    exact: ExactReferences | None = None,
-) -> CallsAnswer:  # fmt: skip
+    finder: Finder, name: str, place: Target | None, direction: str, depth: int | None, limit: int | None, basis: Basis
+) -> CallsAnswer:
     """Who calls the definitions of a name, what they call, or which tests reach them."""
     steps = (TEST_DEPTH if direction == TESTS else 1) if depth is None else depth
     if not 1 <= steps <= MOST_DEPTH:
         raise QueryError(f"the depth is {steps}", f"use 1 to {MOST_DEPTH}")
-    finder = Finder(snapshot, exact)
     name, wanted = resolve_target(finder, name, place)
     found: list[Call] = []
     seen = {*wanted}
@@ -202,10 +198,9 @@ def _callees(finder: Finder, symbol: Symbol) -> Iterator[tuple[Call, Symbol | No
 
 
 def find_implementations(
-    snapshot: Snapshot, name: str, place: Target | None, limit: int | None, basis: Basis
+    finder: Finder, name: str, place: Target | None, limit: int | None, basis: Basis
 ) -> ImplementationsAnswer:
     """The types below those of a name, and for members what overrides them there."""
-    finder = Finder(snapshot)
     name, wanted = resolve_target(finder, name, place)
     found: dict[Symbol, Implementation] = {}
     for symbol in wanted:

@@ -44,7 +44,7 @@ class ExactReferences:
         if edges is None:
             return None
         for place in edges.places(edges.symbols_at(self._within(path), byte)):
-            file = self._file(path, place) if place.is_definition else None
+            file = self._file(program, path, place) if place.is_definition else None
             if file is not None:
                 for symbol in program.file(file).symbols:
                     if symbol.file.name_place(symbol)[0] == place.start:
@@ -61,7 +61,7 @@ class ExactReferences:
             related = [other for other, flags in edges.related(numbers) if flags & REFERENCE]
             for numbers_of, certain in ((numbers, True), (related, False)):
                 for place in edges.places(numbers_of):
-                    file = self._file(symbol.file.path, place)
+                    file = self._file(program, symbol.file.path, place)
                     if file is not None and not place.is_definition:
                         source = program.file(file)
                         yield source, _occurrence(source, place), symbol, certain
@@ -75,10 +75,11 @@ class ExactReferences:
         names = {edges.symbol(number) + _CONSTRUCTOR for number in numbers}
         return numbers + [number for number in edges.symbols_named("<constructor>") if edges.symbol(number) in names]
 
-    def _file(self, seen_from: str, place: Place) -> int | None:
-        """The file of a place, if it is covered still."""
+    def _file(self, program: Program, seen_from: str, place: Place) -> int | None:
+        """The file of a place, if it is covered still and may be shown."""
         path = self._prefix(seen_from) + place.path
-        return self._snapshot.live_paths[path] if self.covers(path) else None
+        file = self._snapshot.live_paths[path] if self.covers(path) else None
+        return file if file is not None and program.shows(file) else None
 
     def _of(self, path: str) -> ScipEdges | None:
         """The edges that cover a file."""

@@ -23,6 +23,7 @@ from lurcher.languages.occurrences import (
 )
 from lurcher.languages.parsed_file import Import
 from lurcher.languages.resolution import Tree
+from lurcher.query.validate import is_below
 from lurcher.sources.roles import TEST
 from lurcher.storage.segment import FUNCTION_KINDS
 from lurcher.terms import compound
@@ -255,14 +256,21 @@ _LAZY = frozenset({"python", "ecmascript", "go", "ruby"})
 
 
 class Program:
-    """All files of a snapshot."""
+    """The files of a snapshot; of one that may not be shown as a whole, those below `folders`.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    What is outside of them is never a `SourceFile`, so that no answer can name it.
+    """
+
+    def __init__(self, snapshot: Snapshot, folders: tuple[str, ...] | None = None) -> None:
         self.snapshot = snapshot
+        self._folders = folders
         self._files: dict[int, SourceFile] = {}
         self._named: dict[str, list[Symbol]] = {}
         self._resolvers: dict[tuple[str, str], Resolver | None] = {}
         self._targets: dict[tuple[int, str, tuple[str, ...], str], list[tuple[SourceFile, float]]] = {}
+
+    def shows(self, number: int) -> bool:
+        return self._folders is None or is_below(self.snapshot.path(number), self._folders)
 
     def file(self, number: int) -> SourceFile:
         known = self._files.get(number)
@@ -274,7 +282,7 @@ class Program:
         """The files that contain a name, in path order."""
         units, _ = self.snapshot.postings("body", compound(name))
         numbers = set(self.snapshot.unit_file[units].tolist()) if len(units) else set()
-        return sorted(map(self.file, numbers), key=lambda file: file.path)
+        return sorted(map(self.file, filter(self.shows, numbers)), key=lambda file: file.path)
 
     def named(self, name: str) -> list[Symbol]:
         """The definitions of a name, exactly as it is spelled, in path order."""
@@ -283,7 +291,7 @@ class Program:
             numbers, _ = self.snapshot.postings("definitions", compound(name))
             files = self.snapshot.definition_file[numbers].tolist() if len(numbers) else []
             found = []
-            for file in dict.fromkeys(files[:_MOST_DEFINITIONS]):
+            for file in filter(self.shows, dict.fromkeys(files[:_MOST_DEFINITIONS])):
                 source = self.file(file)
                 found += [symbol for symbol in source.symbols if symbol.definition.name == name]
             known = self._named[name] = sorted(found, key=lambda symbol: (symbol.file.path, symbol.number))
@@ -297,10 +305,9 @@ class Program:
             prefix = self.snapshot.prefix(file.number)
             resolver = self._resolver(prefix, file)
             targets = () if resolver is None else resolver.resolve(self.snapshot.bare_path(file.number), found)
+            numbers = [(self.snapshot.live_paths.get(prefix + target.path), target.confidence) for target in targets]
             known = self._targets[key] = [
-                (self.file(self.snapshot.live_paths[prefix + target.path]), target.confidence)
-                for target in targets
-                if prefix + target.path in self.snapshot.live_paths
+                (self.file(number), sure) for number, sure in numbers if number is not None and self.shows(number)
             ]
         return known
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import UsageError
 from lurcher.runtime.process import format_count, printable
+from lurcher.sources import find_root
 from lurcher.surfaces.cli.printer import Painter, from_here, print_notes, use_colour
 from lurcher.surfaces.cli.search_cmd import Meter, overrides_of, print_json, split_location, wants_json
 
@@ -70,7 +71,8 @@ def run_implementations(parsed: Namespace) -> int:
 def _open(parsed: Namespace) -> Engine:
     from lurcher.engine import Engine
 
-    return Engine.open(parsed.path or ["."], overrides=overrides_of(parsed.set))
+    # Uses are looked for in the whole root, even from a folder of it, unless paths limit the question.
+    return Engine.open(parsed.path or [find_root(".").path], overrides=overrides_of(parsed.set))
 
 
 def _target(given: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher import surfaces as p
 from lurcher.answer import add_notes
 from lurcher.errors import LurcherError, PathError, QueryError, UsageError
+from lurcher.inspect.inspection import split_place
 from lurcher.runtime import VERSION
 from lurcher.surfaces import HTTP, MAX_VALUES, Parameter, check_all, json_schema, sentence
 from lurcher.surfaces.wording import PageWording, Wording
@@ -145,9 +146,12 @@ def _answer_data(answer: Answer, values: Values) -> dict[str, Any]:
 
 
 def _listed_path(engine: Engine, values: Values, check: bool) -> str:
+    return _check_listed(engine, values["path"], check)
+
+
+def _check_listed(engine: Engine, path: str, check: bool) -> str:
     """A path as hits have it. It is looked up in the index, never in the file system, so that an error does not tell whether
     some other file exists."""
-    path: str = values["path"]
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or "\\" in path:
         raise PathError(f"{path[:200]} is not a path of the index", "name a file as a hit shows it")
@@ -190,6 +194,10 @@ def _impact(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
 
 def _references(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     target, show, limit = values["name"], values["show"], values.get("limit", 100)
+    place = split_place(target)
+    if place is not None:
+        path = place[0]
+        target = _check_listed(engine, path, check) + target[len(path) :]
     if show == "uses":
         return engine.references(target, kinds=values.get("kind", ()), limit=limit, check=check).to_dict()
     if show == "implementations":

@@ -261,7 +261,6 @@ def _dependent_text(entry: Dependent) -> str:
 
 
 def render_references(answer: AnyReferences, entries: Sequence[AnyUse], show: str, budget: int) -> ToolResult:
-    """`entries` are those that may be shown."""
     kept, _ = _take_fitting(entries, _use_text, entry_budget(budget))
     defined = ", ".join(f"{place.path}:{place.line}" for place in answer.definitions[:3])
     first = f"{answer.name} is defined at {defined}" if defined else f"nothing in the tree defines {answer.name}"

@@ -14,6 +14,7 @@ import mcp_types as types
 from lurcher.answer import add_notes
 from lurcher.engine import Engine
 from lurcher.errors import CursorError, IndexBuilding, PathError, UsageError
+from lurcher.inspect.inspection import split_place
 from lurcher.query.validate import ALL, LIBRARIES, SOURCES
 from lurcher.runtime.process import format_count
 from lurcher.server.session import Session
@@ -212,16 +213,19 @@ def _impact(call: Call, given: dict[str, Any]) -> ToolResult:
 
 def _references(call: Call, given: dict[str, Any]) -> ToolResult:
     target, show = given["name"], given["show"]
+    place = split_place(target)
     with call.served.full_index() as engine:
+        if place is not None:
+            path = place[0]
+            target = f"{call.resolve(path, engine)}{target[len(path) :]}"
         if show == "uses":
             answer: Any = engine.references(target, progress=call.progress)
         elif show == "implementations":
             answer = engine.implementations(target, progress=call.progress)
         else:
             answer = engine.calls(target, direction=show, depth=given["depth"], progress=call.progress)
-        entries = [*getattr(answer, "references" if show == "uses" else show if show == "implementations" else "calls")]
-        shown = [entry for entry in entries if not call.is_narrowed or call.shows(entry.path, engine)]
-    return answers.render_references(answer, shown, show, given["budget"])
+    entries = getattr(answer, "references" if show == "uses" else show if show == "implementations" else "calls")
+    return answers.render_references(answer, entries, show, given["budget"])
 
 
 def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
@@ -279,7 +283,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "references", "Who uses a definition",
-        "List who uses, calls, tests or implements a definition. `candidate` marks what the code does not settle.",
+        "Lists who uses, calls, tests or implements it; `candidate`: uncertain.",
         answers.REFERENCES_SCHEMA, _references,
     ),
     Tool(
