@@ -29,6 +29,8 @@ from lurcher.sources.roles import (
         ("tests/test_client.py", TEST), ("src/client_test.go", TEST), ("web/router.spec.ts", TEST),
         ("UserServiceTest.java", TEST),
         ("pkg/__tests__/a.js", TEST), ("examples/hello.py", EXAMPLE), ("docs/guide.rst", EXAMPLE),
+        ("lib/libc/stdlib/malloc.3", EXAMPLE), ("man/Pod.3pm", EXAMPLE), ("regress/sys/kern/a.c", TEST),
+        ("drm/gem/selftests/huge_pages.c", TEST), ("gcc/testsuite/g++.dg/a.C", TEST),
         ("src/compat/a.py", LEGACY), ("pkg/__init__.py", BARREL), ("web/index.ts", BARREL),
         ("types/a.d.ts", STUB), ("a.pyi", STUB), ("setup.py", SETUP), (".github/workflows/ci.yml", SETUP),
         ("api/user.pb.go", GENERATED), ("proto/user_pb2.py", GENERATED), ("lib/model.g.dart", GENERATED),
@@ -43,7 +45,7 @@ def test_the_path_determines_the_role(path: str, role: int) -> None:
 
 @pytest.mark.parametrize(
     "path", ["src/client.py", "contest.py", "latest/index_of.go", "attest.rs", "video/v.py", "testament.c", "src/i18n/load.ts",
-             "i18n/lib/api.ts", "src/locale.py", "generated_code.go"]
+             "i18n/lib/api.ts", "src/locale.py", "generated_code.go", "src/regress.py", "src/3", "a.10", "lib/mod.3d"]
 )
 def test_ordinary_files_have_no_role(path: str) -> None:
     assert roles(path) == 0

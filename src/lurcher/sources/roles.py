@@ -34,7 +34,8 @@ INLINE_TEST = "inline test"
 
 _TEST_FOLDERS = {
     "test", "tests", "testing", "__tests__", "spec", "specs", "testdata", "test_data", "fixtures", "__mocks__", "mocks",
-    "e2e", "androidtest", "unittest", "unittests", "integrationtest", "jvmtest", "commontest", "__snapshots__",
+    "e2e", "androidtest", "unittest", "unittests", "integrationtest", "jvmtest", "commontest", "__snapshots__", "regress",
+    "selftest", "selftests", "testsuite", "testsuites", "test-suite",
 }  # fmt: skip
 _TEST_NAME = pattern(
     r"^(test_.*|.*_tests?|.*[._-](test|tests|spec|specs|e2e)|conftest|.*[a-z0-9](Test|Tests|Spec|Specs|TestCase)|Test[A-Z].*)$"
@@ -44,6 +45,8 @@ _EXAMPLE_FOLDERS = {
     "playground", "playgrounds", "benchmark", "benchmarks", "bench", "benches",
 }  # fmt: skip
 _DOCUMENTS = {"md", "rst", "adoc", "txt", "markdown", "asciidoc", "tex", "org"}
+_MANUAL = pattern(r"[1-9](p|pm|x|m|ssl)?$|man$|mdoc$|roff$|texi$|texinfo$")
+"""The extension of a manual page, which is its section (`malloc.3`), or of another manual."""
 _DOCUMENT_NAME = pattern(
     r"^(changes|changelog|history|news|release[-_]?notes|releases|whats[-_]?new|readme|authors|contributors|contributing|"
     r"examples|credits|license|licence|copying|notice|todo|upgrading|security|code_of_conduct)([._-].*)?$"
@@ -96,6 +99,7 @@ def roles(path: str) -> int:
         flags |= TEST
     if (
         extension.lower() in _DOCUMENTS
+        or (dot and _MANUAL.match(extension))
         or (_DOCUMENT_NAME.match(low_name) and detect(path, b"") == "text")
     ):
         flags |= EXAMPLE
