@@ -103,15 +103,14 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
         if int(snapshot.file_roles[file]) & INLINE_TESTS:
             factors = [max(get_inline_factor(context, first + i), _LEAST_FACTOR) for i in chosen]
             values = [v + log(factor) for v, factor in zip(values, factors, strict=True)]
-        around = names.around(file, chosen)
+        around, largest = names.shares(file, chosen)
         row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
             top = max(row)[0]
             row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort(key=_best_first)
         if context.plan.intent == LANGUAGE and len(row) > 1:
-            within = names.around_or_within(file, chosen, around)
-            named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, within, chosen, strict=True)]
+            named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)]
             unit = min(named, key=_best_first)[1]
             if unit != row[0][1]:
                 row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
@@ -141,29 +140,40 @@ class _Names:
                 for term in (group.word, *group.forms):
                     self._worth.setdefault(term, (group.word, worth))
         self._terms = frozenset(self._worth)
-        self._known: dict[int, float] = {-1: 0.0}
+        self._known: dict[frozenset[str], float] = {frozenset(): 0.0}
 
-    def around(self, file: int, units: list[int]) -> list[float]:
-        """The share in the name of the innermost definition around the middle of each unit."""
-        if not self._total:
-            return [0.0] * len(units)
-        around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
-        return [self._share(around[i]) for i in units]
-
-    def around_or_within(self, file: int, units: list[int], around: list[float]) -> list[float]:
-        """The largest share in that name or in one of the names of the definitions that begin in the unit."""
-        starting, share = self._snapshot.starting_definitions(file, _NAMING_KINDS), self._share
-        return [
-            max(here, *[share(number) for number in starting[i]]) if i in starting else here
-            for here, i in zip(around, units, strict=True)
-        ]
-
-    def _share(self, number: int) -> float:
-        known = self._known.get(number)
+    def shares(self, file: int, units: list[int]) -> tuple[list[float], list[float]]:
+        """For each unit, the share in the name of the innermost definition around its middle; and the largest share in that
+        name or in one of the names of the definitions that begin in the unit."""
+        around, largest = [0.0] * len(units), [0.0] * len(units)
+        known, asked, share = self._snapshot.unit_names.get(file), self._terms, self._share
         if known is None:
-            terms = self._snapshot.definition_terms(number)
-            known = 0.0
-            if not self._terms.isdisjoint(terms):
-                known = fsum([worth for _, worth in {self._worth[term] for term in self._terms & terms}]) / self._total
-            self._known[number] = known
+            known = {}
+            self._snapshot.unit_names.put(file, known, int(self._snapshot.unit_counts[file]))
+        for place, unit in enumerate(units):
+            union, own, *starting = known.get(unit) or known.setdefault(unit, self._find_terms(file, unit))
+            if asked.isdisjoint(union):
+                continue
+            around[place] = best = share(own)
+            limit = share(union)
+            for terms in starting:
+                if best == limit:
+                    break
+                best = max(best, share(terms))
+            largest[place] = best
+        return around, largest
+
+    def _find_terms(self, file: int, unit: int) -> tuple[frozenset[str], ...]:
+        """The terms of the name around the middle of a unit and of each name that begins in it, after those of all."""
+        around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)[unit]
+        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS).get(unit, ())
+        terms_of = self._snapshot.definition_terms
+        found = [terms_of(around) if around >= 0 else frozenset[str](), *map(terms_of, starting)]
+        return frozenset[str]().union(*found), *found
+
+    def _share(self, terms: frozenset[str]) -> float:
+        common = self._terms & terms
+        known = self._known.get(common)
+        if known is None:
+            known = self._known[common] = fsum([worth for _, worth in {self._worth[term] for term in common}]) / self._total
         return known
