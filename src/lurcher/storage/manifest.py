@@ -309,7 +309,7 @@ def _encode_files(manifest: Manifest, sections: Sections, meta: dict[str, Any]) 
     if manifest.grammars:
         meta["grammars"] = {language: used.to_list() for language, used in sorted(manifest.grammars.items())}
     if manifest.signature is not None:
-        meta["standing"] = _pack_signature(manifest.signature, sections)
+        meta["signature"] = _pack_signature(manifest.signature, sections)
 
 
 def write_manifest(
@@ -409,7 +409,7 @@ def _pack_signature(signature: TreeSignature, sections: Sections) -> dict[str, A
 
 def _read_signature(meta: Mapping[str, Any], container: Container) -> TreeSignature | None:
     """The signature in a manifest. Its paths are only used with stat, and lead out of the tree only for files of git."""
-    if "standing" not in meta:
+    if "signature" not in meta:
         return None
     parts: list[Mapping[str, Mark]] = []
     for name in _SIGNATURE_PARTS:
@@ -417,7 +417,7 @@ def _read_signature(meta: Mapping[str, Any], container: Container) -> TreeSignat
         if name != "git" and part.leads_out:
             raise ValueError("a folder is outside of the tree")
         parts.append(part if name == "folders" else part.all)
-    rest = meta["standing"]
+    rest = meta["signature"]
     about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
     index, tracked = rest.get("index", ""), rest.get("tracked", "")
     if any(type(text) is not str for text in (about, index, tracked)) or not _is_time(started) or type(settled) is not bool:
