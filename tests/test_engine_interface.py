@@ -13,10 +13,11 @@ from lurcher import Engine
 from lurcher.runtime.process import Cache
 
 METHODS = {
-    "begin_history", "brief", "check_here", "clear", "clear_library", "close", "context", "elsewhere", "examples", "exists",
-    "explain", "export", "file", "graph", "heat", "history", "impact", "index", "index_library", "indexed", "labels",
-    "libraries", "listed", "locate", "look", "name_of", "notes", "open", "outline", "overrides", "past_indexed", "projects",
-    "refresh", "related", "roots", "search", "shares", "status", "symbol", "watch", "why",
+    "begin_history", "brief", "calls", "check_here", "clear", "clear_library", "close", "context", "elsewhere", "examples",
+    "exists", "explain", "export", "file", "graph", "heat", "history", "impact", "implementations", "index",
+    "index_library", "indexed", "labels", "libraries", "listed", "locate", "look", "name_of", "notes", "open", "outline",
+    "overrides", "past_indexed", "projects", "references", "refresh", "related", "roots", "search", "shares", "status",
+    "symbol", "watch", "why",
 }  # fmt: skip
 
 

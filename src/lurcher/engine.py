@@ -14,9 +14,9 @@ from functools import partial
 from lurcher.answer import add_notes
 from lurcher.corpora import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
-from lurcher.errors import ConfigError, LurcherError, Template, UsageError
+from lurcher.errors import Template, UsageError
 from lurcher.indexing.root_index import RootIndex
-from lurcher.indexing.workspace import Workspace, open_roots, state_of
+from lurcher.indexing.workspace import Workspace, open_roots
 from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
 from lurcher.runtime.process import Cache
 from lurcher.sources import find_root
@@ -501,17 +501,9 @@ class Engine:
 
         Questions that are asked without `check` right after it have the answers that they would have with it.
         """
-        from lurcher.indexing.freshness import TreeState
-        from lurcher.sources.git.refs import read_head
+        from lurcher.inspect.inspection import tree_state
 
-        views = self._workspace.views(progress)
-        return TreeState(
-            state_of(self._workspace.snapshot(views), views),
-            tuple(view.degraded for view in views),
-            tuple(view.manifest.segments for view in views),
-            tuple((read_head(index.top), index.identity()) for index in self._history.indexes),
-            sum(view.snapshot.file_count for view in views),
-        )
+        return tree_state(self._workspace, self._history, progress)
 
     def clear(self) -> bool:
         """Remove the index of every root, from the store where one is set. True if there was one."""
@@ -568,13 +560,10 @@ class Engine:
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
         """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
-        from lurcher.inspect.inspection import status_of
+        from lurcher.inspect.inspection import status_of_roots
 
-        entries = [status_of(project, skipped=skipped) for project in self._workspace.projects]
-        libraries = self.libraries()
         shared = {} if self._store is None else {"shared": self._store.shared.status()}
-        more = {**({"libraries": libraries} if libraries else {}), **shared}
-        return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **more}
+        return status_of_roots(self._workspace.projects, self.libraries(), skipped=skipped) | shared
 
 
 def _open_store(services: Services) -> StoreCorpus | None:
@@ -597,19 +586,12 @@ def diagnose(
 
     No engine is needed for it, since one cannot always be opened: that is a finding too. Only a path that is not there raises.
     """
-    from lurcher.inspect.doctor.checks import PROBLEM, Finding, examine, examine_installation
+    from lurcher.inspect.doctor.checks import examine_all
+    from lurcher.stores.shared import store_health
 
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     for item in paths:
         find_root(item)
-    yield from examine_installation()
-    try:
-        engine = Engine.open(paths, overrides=overrides)
-    except LurcherError as error:
-        check = "settings" if isinstance(error, ConfigError) else "folder"
-        yield Finding(check, PROBLEM, error.message, error.hint)
-        return
-    from lurcher.stores.shared import store_health
-
-    for project in engine.projects:
-        yield from examine(project, progress, quick=quick, services=(store_health,))
+    yield from examine_all(
+        lambda: Engine.open(paths, overrides=overrides).projects, progress, quick=quick, services=(store_health,)
+    )

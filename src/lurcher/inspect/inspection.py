@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from lurcher.corpora import Services
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
+    from lurcher.indexing.freshness import TreeState
     from lurcher.indexing.root_index import RootIndex
+    from lurcher.indexing.workspace import Workspace
     from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.context import ContextAnswer
     from lurcher.inspect.examples import Examples
@@ -349,3 +351,24 @@ def status_of(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
     history = history_status(project)
     code = index_status(project, skipped=skipped)
     return {**{name: code[name] for name in _BEFORE_HISTORY}, **({} if history is None else {"history": history}), **code}
+
+
+def status_of_roots(projects: Sequence[RootIndex], libraries: list[dict[str, Any]], *, skipped: bool) -> dict[str, Any]:
+    """The status of one root, or under `roots` that of each; with that of indexed libraries, if there are some."""
+    entries = [status_of(project, skipped=skipped) for project in projects]
+    return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **({"libraries": libraries} if libraries else {})}
+
+
+def tree_state(workspace: Workspace, history: HistoryCorpus, progress: Progress) -> TreeState:
+    """How the indexes of all roots stand to their trees and to HEAD, after indexing what changed."""
+    from lurcher.indexing.freshness import TreeState
+    from lurcher.sources.git.refs import read_head
+
+    views = workspace.views(progress)
+    return TreeState(
+        state_of(workspace.snapshot(views), views),
+        tuple(view.degraded for view in views),
+        tuple(view.manifest.segments for view in views),
+        tuple((read_head(index.top), index.identity()) for index in history.indexes),
+        sum(view.snapshot.file_count for view in views),
+    )

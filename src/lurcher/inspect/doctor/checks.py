@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,6 +62,21 @@ def examine_installation() -> Iterator[Finding]:
     yield from run_check("tokens", check_tokens)
     yield from run_check("grammars", check_grammars)
     yield from run_check("git", check_git)
+
+
+def examine_all(
+    open_roots: Callable[[], Sequence[RootIndex]], progress: Progress, *, quick: bool, services: Sequence[Check]
+) -> Iterator[Finding]:
+    """Check the installation and each root. That roots cannot be opened is a finding too."""
+    yield from examine_installation()
+    try:
+        projects = open_roots()
+    except LurcherError as error:
+        check = "settings" if isinstance(error, ConfigError) else "folder"
+        yield Finding(check, PROBLEM, error.message, error.hint)
+        return
+    for project in projects:
+        yield from examine(project, progress, quick=quick, services=services)
 
 
 def examine(

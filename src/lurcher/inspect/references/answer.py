@@ -14,7 +14,7 @@ from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.references.program import Program, SourceFile, Symbol
 from lurcher.inspect.references.resolve import Resolution, Resolver
 from lurcher.lanes.symbol import find_definitions, select_fitting
-from lurcher.languages.occurrences import DEFINITION, IMPORT, INHERITANCE, KIND_NAMES, LABEL, MEMBER, Occurrence, kind_name
+from lurcher.languages.occurrences import DEFINITION, IMPORT, KIND_NAMES, LABEL, Occurrence, kind_name
 from lurcher.query import split_qualified_name
 from lurcher.types import Degraded
 
@@ -244,7 +244,7 @@ class Finder:
     ) -> Use | None:
         if not wanted:
             return Use(file, name, occurrence, (), "name", False)
-        found: Resolution | None = self.resolver.resolve(file, name, occurrence)
+        found: Resolution | None = self.resolver.resolve(file, name, occurrence, wanted)
         if found is None:
             return None
         meant = [symbol for symbol in found.symbols if symbol in wanted]
@@ -263,16 +263,6 @@ class Finder:
                 for base in self.resolver.ancestors(parent):
                     found.update(base.file.members(base, symbol.definition.name))
         return found
-
-    def subtypes(self, symbol: Symbol) -> Iterator[tuple[Symbol, str, bool]]:
-        """The types that name a type as their base, or have the methods of an interface; how, and whether that is certain."""
-        for use in self.uses(symbol.definition.name, [symbol]):
-            if use.occurrence[2] & ~MEMBER == INHERITANCE:
-                below = self.resolver.heir(use.file, use.occurrence[0])
-                if below is not None and below is not symbol:
-                    yield below, use.how, use.certain
-        if symbol.file.language == "go" and symbol.definition.kind == "interface":
-            yield from ((below, "methods", False) for below in self.resolver.satisfying(symbol))
 
     def _alias(self, file: SourceFile, occurrence: Occurrence) -> str:
         following = file.occurrences_between(occurrence[1], occurrence[1] + 200)[:1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.references.answer import CANDIDATE, RESOLVED, Finder, Place, Target, Use, describe, resolve_target
-from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, MEMBER, kind_name
+from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, INHERITANCE, MEMBER, kind_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,9 +235,44 @@ def _descendants(finder: Finder, symbol: Symbol) -> Iterator[tuple[Symbol, Symbo
         depth += 1
         following: list[tuple[Symbol, bool]] = []
         for above, sure in level:
-            for below, how, certain in finder.subtypes(above):
+            for below, how, certain in _subtypes(finder, above):
                 if below not in seen:
                     seen.add(below)
                     following.append((below, sure and certain))
                     yield below, above, depth, how, sure and certain
         level = following
+
+
+def _subtypes(finder: Finder, symbol: Symbol) -> Iterator[tuple[Symbol, str, bool]]:
+    """The types that name a type as their base, or have the methods of an interface; how, and whether that is certain."""
+    for use in finder.uses(symbol.definition.name, [symbol]):
+        if use.occurrence[2] & ~MEMBER == INHERITANCE:
+            below = finder.resolver.heir(use.file, use.occurrence[0])
+            if below is not None and below is not symbol:
+                yield below, use.how, use.certain
+    if symbol.file.language == "go" and symbol.definition.kind == "interface":
+        yield from ((below, "methods", False) for below in _satisfying(finder, symbol))
+
+
+def _satisfying(finder: Finder, interface: Symbol) -> list[Symbol]:
+    """The types of a language without `implements` that have all methods of an interface."""
+    qualified = interface.definition.qualified
+    names = {
+        symbol.definition.name for symbol in interface.file.symbols
+        if symbol.definition.container == qualified and symbol.is_function
+    }  # fmt: skip
+    owners: dict[tuple[str, str], int] = {}
+    for name in names:
+        for key in {
+            (symbol.file.path.rpartition("/")[0], symbol.definition.container)
+            for symbol in finder.program.named(name)
+            if symbol.definition.container and symbol.file.ecosystem == interface.file.ecosystem
+        }:
+            owners[key] = owners.get(key, 0) + 1
+    found = []
+    for folder, container in sorted(key for key, count in owners.items() if names and count == len(names)):
+        found += [
+            symbol for symbol in finder.program.named(container)
+            if symbol.is_type and symbol is not interface and symbol.file.path.rpartition("/")[0] == folder
+        ]  # fmt: skip
+    return found

@@ -16,7 +16,7 @@ from lurcher.languages.occurrences import IMPORT, INHERITANCE, MEMBER, WRITE, Oc
 from lurcher.languages.parsed_file import Import
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _DEEPEST = 10
 """Steps from one name to the next in one resolution: imports, bases, types of receivers."""
@@ -64,22 +64,28 @@ class Resolver:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ancestors: dict[tuple[int, int], list[Symbol]] = {}
+        self._imported: dict[int, set[int]] = {}
 
     # -- occurrences ------------------------------------------------------------------------------------------------------
 
-    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence) -> Resolution | None:
-        """What an occurrence means; None where it is a local name or something outside of the tree."""
+    def resolve(
+        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol] = ()
+    ) -> Resolution | None:
+        """What an occurrence means; None where it is a local name or something outside of the tree.
+
+        An occurrence that the code does not settle may mean one of those `wanted`.
+        """
         start, end, kind = occurrence
         if kind & MEMBER:
-            return self._resolve_member(file, name, start)
+            return self._resolve_member(file, name, start, wanted)
         if kind == IMPORT:
             return self._resolve_imported(file, name, start, end)
-        return self._resolve_bare(file, name, start)
+        return self._resolve_bare(file, name, start, wanted)
 
-    def _resolve_bare(self, file: SourceFile, name: str, start: int) -> Resolution | None:
+    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Sequence[Symbol]) -> Resolution | None:
         values = self.look_up(file, name, start, 0)
         if values is None:
-            return self._by_name(file, name, member=False)
+            return self._by_name(file, wanted, member=False)
         found = [value for value in values if value.symbol is not None and value.kind == "symbol"]
         if not found:
             return None
@@ -108,10 +114,10 @@ class Resolver:
         read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
         return read(file.text, following[0][0], following[0][1])
 
-    def _resolve_member(self, file: SourceFile, name: str, start: int) -> Resolution | None:
+    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Sequence[Symbol]) -> Resolution | None:
         values = self._receiver_values(file, start, 0)
         if values is None:
-            return self._by_name(file, name, member=True)
+            return self._by_name(file, wanted, member=True)
         found: list[Value] = []
         unknown = False
         for value in values:
@@ -122,22 +128,22 @@ class Resolver:
         if symbols:
             return Resolution(symbols, found[0].how or values[0].how)
         owners = [value.symbol for value in values if value.kind == "object" and value.symbol is not None]
-        if unknown or any(self._may_have(owner, name) for owner in owners):
-            return self._by_name(file, name, member=True)
+        if unknown or any(self._may_have(owner, wanted) for owner in owners):
+            return self._by_name(file, wanted, member=True)
         return None
 
-    def _may_have(self, owner: Symbol, name: str) -> bool:
-        """Whether a subclass of a class has a member that the class itself has not."""
-        for symbol in self._program.named(name):
+    def _may_have(self, owner: Symbol, wanted: Sequence[Symbol]) -> bool:
+        """Whether a subclass of a class has one of these members, which the class itself has not."""
+        for symbol in wanted:
             parent = symbol.file.parent(symbol)
             if parent is not None and parent.is_type and owner in self.ancestors(parent):
                 return True
         return False
 
-    def _by_name(self, file: SourceFile, name: str, member: bool) -> Resolution | None:
-        """All definitions that an occurrence may mean as far as its spelling goes."""
+    def _by_name(self, file: SourceFile, wanted: Sequence[Symbol], member: bool) -> Resolution | None:
+        """The wanted definitions that an occurrence of their name may mean as far as the spelling goes."""
         found = [
-            symbol for symbol in self._program.named(name)
+            symbol for symbol in wanted
             if symbol.file.ecosystem == file.ecosystem and (self._is_member(symbol) == member or not member)
         ]  # fmt: skip
         return Resolution(tuple(found), "name", False) if found else None
@@ -276,22 +282,32 @@ class Resolver:
 
     def _visible(self, file: SourceFile, name: str) -> list[Value] | None:
         """Definitions of a name in the files that a file imports, or that are in its package."""
-        symbols = [symbol for symbol in self._program.named(name) if symbol.file.ecosystem == file.ecosystem]
-        if not symbols:
-            return [EXTERNAL]
-        outer = [symbol for symbol in symbols if not self._is_member(symbol)]
-        if not outer:
-            return None if file.language in _IMPLICIT else [EXTERNAL]
-        folder = file.path.rpartition("/")[0]
+        files = [other for other in self._program.files_defining(name) if other.ecosystem == file.ecosystem]
         if file.language in _PACKAGES:
-            near = [symbol for symbol in outer if symbol.file.path.rpartition("/")[0] == folder]
+            folder = file.path.rpartition("/")[0]
+            near = self._outermost(name, (other for other in files if other.path.rpartition("/")[0] == folder))
             if near:
                 return _choose(near, "package")
-        imported = {target.number for entry in file.imports for target, _ in self._program.resolve_import(file, entry)}
-        seen = [symbol for symbol in outer if symbol.file.number in imported]
-        if seen:
-            return _choose(seen, "import")
-        return None
+        if files:
+            imported = self._imported_files(file)
+            seen = self._outermost(name, (other for other in files if other.number in imported))
+            if seen:
+                return _choose(seen, "import")
+        # What none of them defines is outside of the tree; a member may be meant where classes see theirs without a receiver.
+        if not any(other.named(name) for other in files):
+            return [EXTERNAL]
+        return None if file.language in _IMPLICIT or self._outermost(name, files) else [EXTERNAL]
+
+    def _outermost(self, name: str, files: Iterable[SourceFile]) -> list[Symbol]:
+        """The definitions of a name in some files that are no members."""
+        return [symbol for file in files for symbol in file.named(name) if not self._is_member(symbol)]
+
+    def _imported_files(self, file: SourceFile) -> set[int]:
+        known = self._imported.get(file.number)
+        if known is None:
+            known = {target.number for entry in file.imports for target, _ in self._program.resolve_import(file, entry)}
+            self._imported[file.number] = known
+        return known
 
     # -- receivers --------------------------------------------------------------------------------------------------------
 
@@ -446,7 +462,7 @@ class Resolver:
             written = syntax.read_type(text, end + 1)
         if written:
             return self._typed(file, written, start, depth + 1, "annotation")
-        at = _after_equals(text, end)
+        at = syntax.after_equals(text, end)
         if at is not None:
             chain = syntax.chain_after(text, at)
             return None if chain is None else self.evaluate(file, chain, depth + 1)
@@ -504,9 +520,11 @@ class Resolver:
         members = symbol.file.members(symbol, name)
         if not members and symbol.file.language in _OPEN_TYPES:
             own = symbol.definition.name
+            containing = self._program.containing(own)  # a file with a member of a type names the type
             members = [
-                entry for entry in self._program.named(name)
-                if entry.definition.container.rpartition(".")[2] == own and entry.file.ecosystem == symbol.file.ecosystem
+                entry for file in self._program.files_defining(name)
+                if file.number in containing and file.ecosystem == symbol.file.ecosystem
+                for entry in file.named(name) if entry.definition.container.rpartition(".")[2] == own
             ]  # fmt: skip
         return members
 
@@ -570,29 +588,6 @@ class Resolver:
         values = self.look_up(file, match.group(1).decode(), match.start(1), 1) if match is not None else None
         return next((value.symbol for value in values or () if value.symbol is not None and value.symbol.is_type), None)
 
-    def satisfying(self, interface: Symbol) -> list[Symbol]:
-        """The types of a language without `implements` that have all methods of an interface."""
-        qualified = interface.definition.qualified
-        names = {
-            symbol.definition.name for symbol in interface.file.symbols
-            if symbol.definition.container == qualified and symbol.is_function
-        }  # fmt: skip
-        owners: dict[tuple[str, str], int] = {}
-        for name in names:
-            for key in {
-                (symbol.file.path.rpartition("/")[0], symbol.definition.container)
-                for symbol in self._program.named(name)
-                if symbol.definition.container and symbol.file.ecosystem == interface.file.ecosystem
-            }:
-                owners[key] = owners.get(key, 0) + 1
-        found = []
-        for folder, container in sorted(key for key, count in owners.items() if names and count == len(names)):
-            found += [
-                symbol for symbol in self._program.named(container)
-                if symbol.is_type and symbol is not interface and symbol.file.path.rpartition("/")[0] == folder
-            ]  # fmt: skip
-        return found
-
 
 def _choose(symbols: list[Symbol], how: str) -> list[Value]:
     """Definitions of one thing, such as overloads, are certain; of several things they are not."""
@@ -607,13 +602,3 @@ def _is_module_called(file: SourceFile, name: str) -> bool:
 
 def _joined(module: str, name: str) -> str:
     return module + name if module.endswith(".") else f"{module}.{name}"
-
-
-def _after_equals(text: bytes, end: int) -> int | None:
-    """Where the value begins in `name = value` and `name := value`."""
-    at = end
-    while at < len(text) and text[at] in b" \t":
-        at += 1
-    if text[at : at + 2] == b":=":
-        return at + 2
-    return at + 1 if text[at : at + 1] == b"=" and text[at + 1 : at + 2] not in (b"=", b">") else None

@@ -157,6 +157,16 @@ def _match_ahead(text: bytes, start: int, limit: int) -> int | None:
     return None
 
 
+def after_equals(text: bytes, end: int) -> int | None:
+    """Where the value begins in `name = value` and `name := value`."""
+    at = end
+    while at < len(text) and text[at] in b" \t":
+        at += 1
+    if text[at : at + 2] == b":=":
+        return at + 2
+    return at + 1 if text[at : at + 1] == b"=" and text[at + 1 : at + 2] not in (b"=", b">") else None
+
+
 def annotation_after(text: bytes, end: int) -> str:
     """The type in `name: Type`, or nothing."""
     match = re.compile(rb"[ \t]*[?!]?[ \t]*:(?![:=])\s*").match(text, end, end + 40)
