@@ -90,8 +90,9 @@ class Snapshot(TableSnapshot[Segment]):
         self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
         self._starting: BoundedCache[tuple[int, frozenset[str]], dict[int, list[int]]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
-        self.unit_names: BoundedCache[int, dict[int, tuple[frozenset[str], ...]]] = BoundedCache(MAX_CACHED_ROWS)
-        """Cache: file → unit in it → terms of all names around and in the unit, of that around it, of each that begins in it."""
+        self.unit_names: BoundedCache[int, dict[int, tuple[frozenset[str], frozenset[str], list[frozenset[str]]]]]
+        self.unit_names = BoundedCache(MAX_CACHED_ROWS)
+        """Cache: file → unit in it → terms of all names around and in it, of that around, of each that begins in it."""
         self.headers: BoundedCache[tuple[int, int, int], tuple[tuple[int, str], ...]] = BoundedCache(_MAX_CACHED_NAMES)
         """File, byte and line of a place → the signatures above it."""
         self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
