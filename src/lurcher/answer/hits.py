@@ -252,8 +252,10 @@ class Focus:
         defined = self._find_definition_line(unit, place)
         if defined is not None and first <= defined <= last:
             return defined
-        _, start, _, line, _, _ = self._snapshot.unit(unit)
-        line += self._snapshot.text(place.file, start, find_focus(self._snapshot, unit, self._wanted)).count("\n")
+        file, start, end, line, _, _ = self._snapshot.unit(unit)
+        whole = self._snapshot.text(file, start, end)
+        byte = find_best_byte(whole, self._wanted)
+        line += whole.count("\n", 0, byte) if whole.isascii() else whole.encode()[:byte].count(b"\n")
         if first <= line <= last or not text:
             return min(max(line, first), last)
         return first + text.encode()[: find_best_byte(text, self._wanted)].count(b"\n")

@@ -64,20 +64,20 @@ def order_places(
     weights = {REPORT: REPORTED, SYMBOL: NAME}.get(context.plan.intent, QUESTION)
     rank = context.snapshot.path_rank
     rows = _value_units(context, weights, files, leads)
-    best = max((row[0][0] for row in rows if row), default=0.0)
+    best = min((row[0][0] for row in rows if row), default=0.0)
     found = []
     for file, value, row in zip(files, values, rows, strict=True):
         position, own = int(rank[file]), row[0][0]
         base = weights.best * best + (1 - weights.best) * own
         for v, unit in row:
-            found.append((-value * exp(v - base), position, unit))
+            found.append((-value * exp(base - v), position, unit))
             value *= weights.further
     found.sort()
     return [unit for _, _, unit in found], [-s for s, _, _ in found]
 
 
 def _value_units(context: Context, weights: Weights, files: list[int], leads: list[int]) -> list[list[tuple[float, int]]]:
-    """log v and number of each unit that is placed, in order, by file."""
+    """-log v and number of each unit that is placed, in order, by file."""
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
     least = LEAST_SHARE * highest
@@ -88,7 +88,9 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
     for file, lead in zip(files, leads, strict=True):
         first, count = int(snapshot.first_unit[file]), int(snapshot.unit_counts[file])
         shares = scores[first : first + count].tolist()
-        chosen = [i for i in range(count) if shares[i] > 0 or first + i == lead]
+        chosen = [i for i, share in enumerate(shares) if share > 0]
+        if 0 <= lead - first < count and not shares[lead - first]:
+            chosen = sorted((*chosen, lead - first))
         if len(chosen) > UNITS:
             chosen.sort(key=shares.__getitem__, reverse=True)
             del chosen[UNITS:]
@@ -104,22 +106,18 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
             factors = [max(get_inline_factor(context, first + i), _LEAST_FACTOR) for i in chosen]
             values = [v + log(factor) for v, factor in zip(values, factors, strict=True)]
         around, largest = names.shares(file, chosen)
-        row = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
+        row = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
-            top = max(row)[0]
-            row = [(top + 0.001 if unit == lead else v, unit) for v, unit in row]
-        row.sort(key=_best_first)
-        if context.plan.intent == LANGUAGE and len(row) > 1:
-            named = [(v + weights.enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)]
-            unit = min(named, key=_best_first)[1]
+            top = min(row)[0]
+            row = [(top - 0.001 if unit == lead else v, unit) for v, unit in row]
+        row.sort()
+        if context.plan.intent == LANGUAGE and largest != around:
+            named = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)]
+            unit = min(named)[1]
             if unit != row[0][1]:
                 row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
-
-
-def _best_first(entry: tuple[float, int]) -> tuple[float, int]:
-    return -entry[0], entry[1]
 
 
 class _Names:
@@ -151,7 +149,7 @@ class _Names:
             known = {}
             self._snapshot.unit_names.put(file, known, int(self._snapshot.unit_counts[file]))
         for place, unit in enumerate(units):
-            union, own, *starting = known.get(unit) or known.setdefault(unit, self._find_terms(file, unit))
+            union, own, starting = known.get(unit) or known.setdefault(unit, self._find_terms(file, unit))
             if asked.isdisjoint(union):
                 continue
             around[place] = best = share(own)
@@ -163,13 +161,13 @@ class _Names:
             largest[place] = best
         return around, largest
 
-    def _find_terms(self, file: int, unit: int) -> tuple[frozenset[str], ...]:
+    def _find_terms(self, file: int, unit: int) -> tuple[frozenset[str], frozenset[str], list[frozenset[str]]]:
         """The terms of the name around the middle of a unit and of each name that begins in it, after those of all."""
         around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)[unit]
+        own = self._snapshot.definition_terms(around) if around >= 0 else frozenset[str]()
         starting = self._snapshot.starting_definitions(file, _NAMING_KINDS).get(unit, ())
-        terms_of = self._snapshot.definition_terms
-        found = [terms_of(around) if around >= 0 else frozenset[str](), *map(terms_of, starting)]
-        return frozenset[str]().union(*found), *found
+        found = list(map(self._snapshot.definition_terms, starting))
+        return own.union(*found), own, found
 
     def _share(self, terms: frozenset[str]) -> float:
         common = self._terms & terms

@@ -90,8 +90,9 @@ class Snapshot(TableSnapshot[Segment]):
         self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
         self._starting: BoundedCache[tuple[int, frozenset[str]], dict[int, list[int]]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
-        self.unit_names: BoundedCache[int, dict[int, tuple[frozenset[str], ...]]] = BoundedCache(MAX_CACHED_ROWS)
-        """Cache: file → unit in it → terms of all names around and in it, of that around it, of each that begins in it."""
+        self.unit_names: BoundedCache[int, dict[int, tuple[frozenset[str], frozenset[str], list[frozenset[str]]]]]
+        self.unit_names = BoundedCache(MAX_CACHED_ROWS)
+        """Cache: file → unit in it → terms of all names around and in it, of that around, of each that begins in it."""
         self.headers: BoundedCache[tuple[int, int, int], tuple[tuple[int, str], ...]] = BoundedCache(_MAX_CACHED_NAMES)
         """File, byte and line of a place → the signatures above it."""
         self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
@@ -439,13 +440,6 @@ class Snapshot(TableSnapshot[Segment]):
     def file_text(self, file: int) -> bytes:
         segment, local = self._place("files", file)
         return bytes(self._read_text(file, 0, int(segment.files["size"][local])))
-
-    def occurrences(self, file: int) -> bytes:
-        """Where names occur in a file's text, encoded as `languages/occurrences.py` says; nothing where that is not stored."""
-        segment, local = self._place("files", file)
-        starts = segment.files["occurrences"]
-        end = int(starts[local + 1]) if local + 1 < len(starts) else segment.container.length("occurrences")
-        return bytes(segment.container.section("occurrences", int(starts[local]), end))
 
     def text(self, file: int, start: int, end: int) -> str:
         """Bytes [start, end) of a file's text."""
