@@ -5,7 +5,7 @@ Everything is read when it is first needed and kept for one question.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import islice
 from threading import Lock
@@ -86,6 +86,8 @@ class SourceFile:
         self.ecosystem = ecosystem_of(self.language)
         self._names: dict[str, list[Occurrence]] = {}
         self._bindings: dict[str, list[Binding]] = {}
+        self._name_places: dict[int, tuple[int, int]] = {}
+        self._own_places: dict[str, dict[int, Symbol]] = {}
 
     @property
     def is_test(self) -> bool:
@@ -119,6 +121,10 @@ class SourceFile:
     @cached_property
     def scopes(self) -> list[Symbol]:
         return [symbol for symbol in self.symbols if symbol.definition.kind in _SCOPES]
+
+    @cached_property
+    def _scope_starts(self) -> list[int]:
+        return [symbol.definition.start_byte for symbol in self.scopes]
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -182,17 +188,17 @@ class SourceFile:
 
     def scope_at(self, byte: int) -> Symbol | None:
         """The innermost function or type around a byte."""
-        found = None
-        for symbol in self.scopes:
-            if symbol.definition.start_byte > byte:
-                break
-            if byte < symbol.definition.end_byte:
-                found = symbol
-        return found
+        at = bisect_right(self._scope_starts, byte)
+        while at:
+            at -= 1
+            if byte < self.scopes[at].definition.end_byte:
+                return self.scopes[at]
+        return None
 
     def scopes_at(self, byte: int) -> list[Symbol]:
         """All of them, the innermost first."""
-        found = [symbol for symbol in self.scopes if symbol.holds(byte)]
+        last = bisect_right(self._scope_starts, byte)
+        found = [symbol for symbol in self.scopes[:last] if byte < symbol.definition.end_byte]
         found.reverse()
         return found
 
@@ -209,16 +215,27 @@ class SourceFile:
 
     def name_place(self, symbol: Symbol) -> tuple[int, int]:
         """Where the name of a definition stands: start and end."""
+        known = self._name_places.get(symbol.number)
+        if known is None:
+            known = self._name_places[symbol.number] = self._find_name(symbol)
+        return known
+
+    def _find_name(self, symbol: Symbol) -> tuple[int, int]:
         start, end = symbol.definition.start_byte, symbol.definition.end_byte
-        inside = [entry for entry in self.occurrences(symbol.definition.name) if start <= entry[0] < end]
-        for occurrence in inside:
-            if occurrence[2] == DEFINITION:
-                return occurrence[0], occurrence[1]
-        return (inside[0][0], inside[0][1]) if inside else (start, start)
+        occurrences = self.occurrences(symbol.definition.name)
+        first = at = bisect_left(occurrences, (start,))
+        while at < len(occurrences) and occurrences[at][0] < end:
+            if occurrences[at][2] == DEFINITION:
+                return occurrences[at][0], occurrences[at][1]
+            at += 1
+        return (occurrences[first][0], occurrences[first][1]) if at > first else (start, start)
 
     def own_places(self, name: str) -> dict[int, Symbol]:
         """Where definitions of a name have it."""
-        return {self.name_place(symbol)[0]: symbol for symbol in self.named(name)}
+        known = self._own_places.get(name)
+        if known is None:
+            known = self._own_places[name] = {self.name_place(symbol)[0]: symbol for symbol in self.named(name)}
+        return known
 
     def bindings(self, name: str) -> list[Binding]:
         """Every place that binds a name, in order."""
