@@ -441,6 +441,13 @@ class Snapshot(TableSnapshot[Segment]):
         segment, local = self._place("files", file)
         return bytes(self._read_text(file, 0, int(segment.files["size"][local])))
 
+    def occurrences(self, file: int) -> bytes:
+        """Where names occur in a file's text, encoded as `languages/occurrences.py` says; nothing where that is not stored."""
+        segment, local = self._place("files", file)
+        starts = segment.files["occurrences"]
+        end = int(starts[local + 1]) if local + 1 < len(starts) else segment.container.length("occurrences")
+        return bytes(segment.container.section("occurrences", int(starts[local]), end))
+
     def text(self, file: int, start: int, end: int) -> str:
         """Bytes [start, end) of a file's text."""
         place = file, start, end
