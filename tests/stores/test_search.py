@@ -33,6 +33,8 @@ ON_THE_COMMAND_LINE: dict[str, tuple[str, list[str]]] = {
     "index": (FROM_STORE, []),
     "related": (HERE, ["src/client.py:8"]),
     "why": (HERE, ["src/client.py", "redirects"]),
+    "references": (HERE, ["follow_redirects"]),
+    "implementations": (HERE, ["Client"]),
     "impact": (HERE, ["src/client.py"]),
     "outline": (HERE, ["src/client.py"]),
     "context": (HERE, ["src/client.py"]),
@@ -49,6 +51,8 @@ ON_THE_COMMAND_LINE: dict[str, tuple[str, list[str]]] = {
     "init": (APART, []),
     "stats": (APART, []),
     "completion": (APART, []),
+    "hook": (APART, []),  # adds what a search finds, or nothing
+    "export": (APART, []),  # see below
     "help": (APART, []),
     "config": (APART, []),
 }
@@ -65,6 +69,7 @@ OF_THE_API: dict[str, tuple[str, dict[str, Any]]] = {
     "outline": (HERE, {"path": "src/client.py"}),
     "graph": (HERE, {"path": "src/client.py"}),
     "impact": (HERE, {"path": "src/client.py"}),
+    "references": (HERE, {"name": "follow_redirects", "show": "uses"}),
     "related": (HERE, {"path": "src/client.py", "line": 8}),
 }
 OF_THE_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -77,6 +82,7 @@ OF_THE_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "outline": (HERE, {"path": "src/client.py"}),
     "context": (HERE, {"path": "src/client.py"}),
     "impact": (HERE, {"path": "src/client.py"}),
+    "references": (HERE, {"name": "follow_redirects", "show": "uses"}),
     "exists": (HERE, {"text": "follow_redirects"}),
 }
 OF_THE_ENGINE: dict[str, tuple[str, tuple[Any, ...]]] = {
@@ -87,6 +93,9 @@ OF_THE_ENGINE: dict[str, tuple[str, tuple[Any, ...]]] = {
     "clear": (FROM_STORE, ()),
     "related": (HERE, ("src/client.py", 8)),
     "why": (HERE, ("src/client.py", "redirects")),
+    "references": (HERE, ("follow_redirects",)),
+    "calls": (HERE, ("follow_redirects",)),
+    "implementations": (HERE, ("Client",)),
     "impact": (HERE, ("src/client.py",)),
     "outline": (HERE, ("src/client.py",)),
     "context": (HERE, ("src/client.py",)),
@@ -102,7 +111,7 @@ OF_THE_ENGINE: dict[str, tuple[str, tuple[Any, ...]]] = {
     **dict.fromkeys(
         # Upkeep of what is here, which says so by its name, and facts about the engine itself.
         ("refresh", "look", "watch", "begin_history", "past_indexed", "index_library", "clear_library", "libraries", "open",
-         "close", "locate", "name_of", "check_here", "listed"),
+         "close", "locate", "name_of", "check_here", "listed", "export"),
         (APART, ()),
     ),
 }  # fmt: skip

@@ -78,7 +78,7 @@ def test_the_process_refuses_in_the_same_way(shared: Path, run: Callable[..., An
     [
         (("impct", "a.py"), ["'impct' is not a command", "did you mean impact?"]),
         (("serach", QUESTION), ["did you mean search?"]),
-        (("redirects",), ["'redirects' is not a command", "lurcher search QUERY"]),
+        (("timeouts",), ["'timeouts' is not a command", "lurcher search QUERY"]),
         (("search", QUESTION, "--rankng", "classic"), ["unknown flag --rankng", "did you mean --ranking?"]),
         (("index", "--wach"), ["did you mean --watch?"]),
         (("status", "--zzzz"), ["unknown flag --zzzz", "lurcher status --help"]),

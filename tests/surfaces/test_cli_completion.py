@@ -96,7 +96,7 @@ def _zsh(tmp_path: Path, *words: str) -> str:
 def test_zsh(tmp_path: Path) -> None:
     assert "search:find the code that answers a question" in _zsh(tmp_path, "lurcher", "se")
     asked = _zsh(tmp_path, "lurcher", "search", "--mo")
-    assert "--mode[how to read the query]:MODE:(auto hybrid lexical dense symbol literal structural)" in asked
+    assert "--mode[how to search]:MODE:(auto hybrid lexical dense symbol literal structural)" in asked
     assert "*:PATH:_files" in asked
     assert "1:shell:(bash zsh fish)" in _zsh(tmp_path, "lurcher", "completion", "")
 

@@ -231,7 +231,7 @@ SOURCE = Parameter(
     mcp={"name": "source", "help": "default: code, else notes", "more": False}, http={"more": False},
 )  # fmt: skip
 MODE = Parameter(
-    "mode", help="how to read the query", metavar="MODE", choices=MODES, mcp={"help": "", "default": "auto"}, http={},
+    "mode", help="how to search", metavar="MODE", choices=MODES, mcp={"help": "", "default": "auto"}, http={},
 )  # fmt: skip
 SEMANTIC = Parameter("semantic", "switch", "by meaning alone, as --mode dense", same_as="mode=dense")
 LITERAL = Parameter(
