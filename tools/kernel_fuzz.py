@@ -184,7 +184,7 @@ class Fuzz:
         best, sums = self.real(len(counts)), np.zeros(len(counts))
         self.refusable(self.kernel.harmonic, self.real(total), best, first, counts, allowed, divisors, sums)
         self.refusable(self.kernel.best_units, self.real(total), first, counts)
-        self.refusable(self.kernel.standings, self.real(), self.real())
+        self.refusable(self.kernel.count_above_and_equal, self.real(), self.real())
         self.refusable(self.kernel.nearest, self.real(total), counts, self.random.choice((1, 3, 8, 0, 9)))
         most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
         self.refusable(self.kernel.largest, self.real(len(counts)), first, self.whole(99), most)

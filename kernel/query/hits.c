@@ -93,7 +93,7 @@ WIDE static void count_wide(const double *scores, Py_ssize_t count, const double
 }
 
 /* Scores and some values: for each value how many scores are above it, and how many equal it. */
-PyObject *kernel_standings(PyObject *module, PyObject *arguments) {
+PyObject *kernel_count_above_and_equal(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *given[2], *found = NULL;
     if (!PyArg_ParseTuple(arguments, "OO", &given[0], &given[1])) {

@@ -139,7 +139,7 @@ PyObject *kernel_explained(PyObject *module, PyObject *arguments);
 PyObject *kernel_covered(PyObject *module, PyObject *arguments);
 PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
 PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
-PyObject *kernel_standings(PyObject *module, PyObject *arguments);
+PyObject *kernel_count_above_and_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
 PyObject *kernel_largest(PyObject *module, PyObject *arguments);

@@ -82,7 +82,7 @@ static PyMethodDef functions[] = {
     {"best_units", kernel_best_units, METH_VARARGS,
      "Scores of units, first unit and number of units of each file: each file's best score, the unit that has it, or -1, and how "
      "many have any."},
-    {"standings", kernel_standings, METH_VARARGS,
+    {"count_above_and_equal", kernel_count_above_and_equal, METH_VARARGS,
      "Scores and values: for each value how many scores are above it, and how many equal it."},
     {"contenders", kernel_contenders, METH_VARARGS,
      "Cosines of cards, other evidence, whether a file may answer, ranks by path; weight, offset, steepness, the cosine that stands for "

@@ -595,9 +595,6 @@ class SymbolAnswer(Record):
         return self.definitions[position]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "definitions": [hit.to_dict() for hit in self.definitions],
-            "index": self.index.to_dict(),
-            "degraded": [entry.to_dict() for entry in self.degraded],
-        }
+        found = [hit.to_dict() for hit in self.definitions]
+        notes = [entry.to_dict() for entry in self.degraded]
+        return {"name": self.name, "definitions": found, "index": self.index.to_dict(), "degraded": notes}

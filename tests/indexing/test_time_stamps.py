@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from lurcher import sources as standings
-from lurcher.indexing import build, freshness
-from lurcher.indexing import root_index as projects
+from lurcher import sources
+from lurcher.indexing import build, freshness, root_index
 from lurcher.indexing.freshness import FINE_NS, LONG_NS, settle_signature
-from lurcher.sources import TreeSignature
-from lurcher.sources import listing as sources
+from lurcher.sources import TreeSignature, listing
 from lurcher.sources.decode import read_text
 from tests.indexing.conftest import opened, write
 from tests.indexing.repositories import age, known, project_of, settled, truth, view
@@ -91,7 +89,7 @@ def test_a_time_that_no_number_holds_hinders_nothing(
     repo: Path, read: list[str], name: str, with_kernel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not with_kernel:
-        for module in (freshness, standings):
+        for module in (freshness, sources):
             monkeypatch.setattr(module, "native", lambda: None)
     os.utime(repo / name, ns=(0, 1 << 63 | 10**9))  # in the year 2262
     if (repo / name).stat().st_mtime_ns != 1 << 63 | 10**9:
@@ -114,7 +112,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]]:
         time_ns = staticmethod(lambda: real() + int(offset[0] * 1e9))
         monotonic, monotonic_ns, sleep = time.monotonic, time.monotonic_ns, time.sleep
 
-    for module in (projects, sources):
+    for module in (root_index, listing):
         monkeypatch.setattr(module, "time", Clock)
     yield lambda seconds: offset.__setitem__(0, seconds)
 

@@ -45,7 +45,7 @@ class Export:
     pieces: Sequence[bytes]
     files: int
     definitions: int
-    standing: Basis
+    basis: Basis
 
 
 def export(snapshot: Snapshot, files: Sequence[int], format: str, root: Path, folder: str, basis: Basis) -> Export:

@@ -210,5 +210,5 @@ def count_above_and_equal(scores: NDArray[np.float64], values: Sequence[float]) 
     kernel = native()
     if kernel is None:
         return [(int(np.count_nonzero(scores > value)), int(np.count_nonzero(scores == value))) for value in values]
-    found: list[tuple[int, int]] = kernel.standings(scores, values)
+    found: list[tuple[int, int]] = kernel.count_above_and_equal(scores, values)
     return found

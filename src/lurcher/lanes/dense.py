@@ -40,7 +40,7 @@ class DenseCosines:
         """Whether the model knows any word of the query; if not, cosines are a guess from the spelling."""
         self._cards: NDArray[np.float64] | None = None
         self._compared: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
-        self._standings: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
         """Whether the query has a vector other than zero."""
@@ -104,7 +104,7 @@ class DenseCosines:
         if self._compared is not None:
             cosines = self._compared[1]
             counted = count_above_and_equal(cosines, [float(cosines[place]) for place in places.values()])
-            self._standings.update(zip(places, counted, strict=True))
+            self._counted.update(zip(places, counted, strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
         """A unit's rank among those that were compared."""
@@ -115,7 +115,7 @@ class DenseCosines:
         if position is None:
             return None
         value = float(cosines[position])
-        ahead, equal = self._standings.get(unit) or count_above_and_equal(cosines, [value])[0]
+        ahead, equal = self._counted.get(unit) or count_above_and_equal(cosines, [value])[0]
         if equal > 1:
             tied = units[cosines == value]
             ahead += int(np.flatnonzero(tied[order_units(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])

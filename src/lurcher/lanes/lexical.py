@@ -76,7 +76,7 @@ class LexicalScores:
         self.scores = scores
         """One per unit, zero where nothing matched."""
         self.shares, self.idf = shares, idf
-        self._standings: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, int]] = {}
 
     @cached_property
     def files(self) -> FileScores:
@@ -90,10 +90,10 @@ class LexicalScores:
         """Compute the ranks of several units in one pass."""
         scored = [unit for unit in units if self.scores[unit] > 0]
         values = [float(self.scores[unit]) for unit in scored]
-        self._standings.update(zip(scored, count_above_and_equal(self.scores, values), strict=True))
+        self._counted.update(zip(scored, count_above_and_equal(self.scores, values), strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
-        rank = rank_of_unit(self.snapshot, self.scores, unit, self._standings.get(unit))
+        rank = rank_of_unit(self.snapshot, self.scores, unit, self._counted.get(unit))
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 

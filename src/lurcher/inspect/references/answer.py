@@ -81,7 +81,7 @@ class ReferencesAnswer:
     references: tuple[Reference, ...]
     total: int
     resolved: int
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -90,7 +90,7 @@ class ReferencesAnswer:
             "references": [entry.to_dict() for entry in self.references],
             "total": self.total,
             "resolved": self.resolved,
-            **self.standing.to_dict(),
+            **self.basis.to_dict(),
         }
 
 

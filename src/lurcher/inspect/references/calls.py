@@ -61,14 +61,14 @@ class CallsAnswer:
     total: int
     complete: bool
     """Whether everything within the depth was looked at."""
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name, "direction": self.direction, "depth": self.depth,
             "definitions": [entry.to_dict() for entry in self.definitions],
             "calls": [entry.to_dict() for entry in self.calls], "total": self.total, "complete": self.complete,
-            **self.standing.to_dict(),
+            **self.basis.to_dict(),
         }  # fmt: skip
 
 
@@ -99,13 +99,13 @@ class ImplementationsAnswer:
     definitions: tuple[Place, ...]
     implementations: tuple[Implementation, ...]
     total: int
-    standing: Basis
+    basis: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name, "definitions": [entry.to_dict() for entry in self.definitions],
             "implementations": [entry.to_dict() for entry in self.implementations], "total": self.total,
-            **self.standing.to_dict(),
+            **self.basis.to_dict(),
         }  # fmt: skip
 
 

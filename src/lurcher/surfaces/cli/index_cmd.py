@@ -81,7 +81,7 @@ def run_export(parsed: Namespace) -> int:
             done = engine.export(format, folder=path.parent, progress=meter.update)
             _replace_file(path, done.pieces)
             entries.append({"format": format, "path": str(path), "files": done.files, "definitions": done.definitions})
-            notes = done.standing.degraded
+            notes = done.basis.degraded
     if parsed.json:
         print_json({"exports": entries, "degraded": [note.to_dict() for note in notes]})
     else:

@@ -44,7 +44,7 @@ def run_references(parsed: Namespace) -> int:
     if wants_json(parsed):
         print_json(answer.to_dict())
     elif parsed.format == "vimgrep":
-        print_notes(answer.standing.degraded)
+        print_notes(answer.basis.degraded)
         shown = from_here(engine.locate)
         for entry in answer.references:
             print(f"{printable(shown(entry.path))}:{entry.line}:{entry.column}:{printable(entry.text)}")
@@ -92,7 +92,7 @@ def _show_calls(parsed: Namespace, answer: CallsAnswer, engine: Engine) -> int:
         for call in answer.calls:
             print(f"{printable(shown(call.call_path))}:{call.call_line}:1:{printable(call.name or call.via)}")
         return 0 if answer.calls else 1
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     _print_definitions(answer.definitions, painter, shown)
     for call in answer.calls:
         name = painter.symbol(call.name) if call.name else painter.dim("(top level)")
@@ -108,7 +108,7 @@ def _show_calls(parsed: Namespace, answer: CallsAnswer, engine: Engine) -> int:
 
 def _print_references(answer: ReferencesAnswer, locate: Locate) -> None:
     painter, shown = Painter(use_colour()), from_here(locate)
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     _print_definitions(answer.definitions, painter, shown)
     path, resolution = "", ""
     for entry in answer.references:
@@ -124,7 +124,7 @@ def _print_references(answer: ReferencesAnswer, locate: Locate) -> None:
 
 def _print_implementations(answer: ImplementationsAnswer, locate: Locate) -> None:
     painter, shown = Painter(use_colour()), from_here(locate)
-    print_notes(answer.standing.degraded)
+    print_notes(answer.basis.degraded)
     _print_definitions(answer.definitions, painter, shown)
     for entry in answer.implementations:
         traits = [entry.kind, f"of {printable(entry.of)}", *([] if entry.resolution == "resolved" else ["candidate"])]

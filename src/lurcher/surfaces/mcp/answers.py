@@ -266,11 +266,11 @@ def render_references(answer: AnyReferences, entries: Sequence[AnyUse], show: st
     first = f"{answer.name} is defined at {defined}" if defined else f"nothing in the tree defines {answer.name}"
     listed = f"; {len(kept)} listed" if len(kept) < len(entries) else ""
     more = f"{first}; {format_count(len(entries), show.removesuffix('s'))}{listed}"
-    text = _pack(["".join(map(_use_text, kept))], budget, more, answer.standing.degraded)
+    text = _pack(["".join(map(_use_text, kept))], budget, more, answer.basis.degraded)
     data = {
         "name": answer.name, "show": show, "definitions": [place.to_dict() for place in answer.definitions],
         "entries": [entry.to_dict() for entry in kept], "total": len(entries),
-        **_index_data(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
 
