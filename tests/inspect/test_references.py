@@ -117,7 +117,7 @@ def test_kinds_and_limits() -> None:
 def test_a_name_that_the_tree_does_not_define_has_candidates_only() -> None:
     answer = asked("loads", **{"x.py": "import json\njson.loads('1')\n"})
     assert answer.definitions == () and [use.resolution for use in answer.references] == ["candidate"]
-    assert "no definition of loads" in answer.standing.degraded[0].reason
+    assert "no definition of loads" in answer.basis.degraded[0].reason
     assert asked("nowhere_at_all").references == ()
 
 
@@ -275,7 +275,7 @@ def test_damaged_occurrences_are_repaired(tree: Path) -> None:
     segment.write_bytes(data.replace(encoded[:12], b"\xff" * 12))
     with Engine.open(tree) as engine:
         answer = engine.references("Client.retry")
-        assert answer.resolved == 3 and answer.standing.degraded
+        assert answer.resolved == 3 and answer.basis.degraded
 
 
 def test_the_commands_print_and_say_what_is_wrong(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
