@@ -176,6 +176,17 @@ def test_context_none_shows_places_only(shared: Path, ask: Callable[..., Any]) -
     assert all(hit["text"] == "" for hit in ask("search", "redirect", shared, "--json", "--context", "none").json["hits"])
 
 
+def test_signatures_around_a_place_are_shown_in_short(tmp_path: Path, ask: Callable[..., Any]) -> None:
+    wide = ", ".join(f"parameter_{i}=None" for i in range(20))
+    body = "".join(f"        total_{i} = {i}\n" for i in range(80))
+    code = f"class Teapot:\n    def pour(self, {wide}):\n{body}        return sieve_leaves(total_7)\n"
+    (tmp_path / "teapot.py").write_text(code)
+    shown = ask("search", "sieve leaves", tmp_path, "--snippet-lines", "2").out.splitlines()
+    assert shown[1:3] == [" 1  class Teapot …", f" 2      {f'def pour(self, {wide}'[:96]} …"]
+    (hit,) = ask("search", "sieve leaves", tmp_path, "--snippet-lines", "2", "--json").json["hits"]
+    assert len(hit["headers"][1]["text"]) > 150
+
+
 def test_context_function_shows_whole_functions(shared: Path, ask: Callable[..., Any]) -> None:
     hits = ask("search", "step_1_7", shared, "--json", "-k", "3", "--context", "function").json["hits"]
     assert hits[0]["text"].startswith("def step_1_7(request):\n")

@@ -116,6 +116,8 @@ _TERMINAL_LINES, _FURTHER_LINES = 12, 7
 _MOST_STEPS_UP = 3
 _MOST_MATCHES = 5
 _LONGEST_CAPTURE = 60
+_LONGEST_HEADER = 100
+"""Letters of a signature above a place: it tells where the place is, and rarely what it does."""
 _MOST_LINKS = 3
 
 
@@ -238,7 +240,7 @@ def _text_lines(hit: Hit, painter: Painter, most: int) -> Iterable[str]:
         shown = lines[first : first + most] if painter.on else lines
         width = len(str(hit.start_line + first + len(shown)))
         for number, signature in hit.headers if first == 0 else ():  # they are around the first line of the place
-            yield painter.dim(f"{number:>{width}}  {printable(signature)} …")
+            yield painter.dim(f"{number:>{width}}  {printable(signature[:_LONGEST_HEADER].rstrip())} …")
         for i, line in enumerate(shown, hit.start_line + first):
             yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)))}"
         left = len(lines) - len(shown)
