@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import lurcher
 from lurcher.runtime.stdlib import Generic, TypeVar, pattern
 
 
@@ -19,7 +22,8 @@ def test_a_pattern_is_like_a_compiled_one() -> None:
 
 def test_a_pattern_is_compiled_when_it_is_used() -> None:
     code = "import sys; from lurcher.runtime.stdlib import pattern as p; a = p('('); assert 're' not in sys.modules; a.match"
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    paths = {**os.environ, "PYTHONPATH": str(Path(lurcher.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False, env=paths)
     assert "re.error" in done.stderr or "PatternError" in done.stderr, done.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 def shown(result: Any) -> list[str]:
     """The paths of the hits, as printed."""
-    return [line.rpartition(":")[0] for line in (part.split("  ")[0] for part in result.out.splitlines()) if ":" in line]
+    return [head[1] for line in result.out.splitlines() if (head := re.match(r"(\S.*?):\d+-\d+  ", line))]
 
 
 def search(run: Callable[..., Any], *arguments: Any, cwd: Path) -> list[str]:

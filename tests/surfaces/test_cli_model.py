@@ -86,12 +86,12 @@ def test_mistakes_are_one_line_and_a_hint(at_home: Ask, arguments: tuple[str, ..
 
 
 def test_semantic_goes_by_meaning_alone(ask: Ask, shared: Path) -> None:
-    answer = ask("search", "what was redirected", shared, "--semantic", "--json").json
+    answer = ask("search", "what was redirected", shared, "--semantic", "--flat", "--json").json
     assert (answer["mode"], answer["ranking"], answer["degraded"]) == ("dense", "cosine", [])
     for rank, hit in enumerate(answer["hits"], 1):
         assert list(hit["why"]["lanes"]) == ["dense"]
         assert hit["why"]["lanes"]["dense"] == {"rank": rank, "score": hit["score"]}
-    assert answer == ask("search", "what was redirected", shared, "--mode", "dense", "--json").json
+    assert answer == ask("search", "what was redirected", shared, "--mode", "dense", "--flat", "--json").json
 
 
 def test_lexical_leaves_meaning_out(ask: Ask, shared: Path) -> None:

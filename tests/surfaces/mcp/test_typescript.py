@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lurcher.surfaces.mcp.tools import TOOLS
 from tests.conftest import environment, write_repository
 from tests.indexing.conftest import write
 from tests.npm import modules_with
@@ -46,7 +47,7 @@ def test_initialize_and_list(seen: dict[str, Any]) -> None:
     assert seen["server"]["name"] == "lurcher"
     assert {"tools", "resources"} <= set(seen["capabilities"])
     assert "search" in seen["instructions"]
-    assert len(seen["tools"]) == 10
+    assert len(seen["tools"]) == len(TOOLS)
     assert ["search", True, "object"] in seen["tools"] and ["index", False, "object"] in seen["tools"]
 
 
