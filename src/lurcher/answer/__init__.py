@@ -518,8 +518,8 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
     page = pack(
         (lambda i: listing.cost(second.before(i))) if query.budget is not None else (lambda i: 0),
         len(listing), budget=query.budget, limit=query.limit, start=cursor.place if cursor else START,
-        patience=settings.search.patience, group=lambda i: listing.group(second.before(i)),
-        add=lambda i, members: listing.add(second.before(i), [second.before(member) for member in members]),
+        patience=settings.search.patience, group=(lambda i: listing.group(second.before(i))) if names else listing.group,
+        add=(lambda i, members: listing.add(second.before(i), list(map(second.before, members)))) if names else listing.add,
     )  # fmt: skip
     shown = {second.before(i): i for i in page.indices}
     grouped: dict[object, list[int]] = {}
@@ -552,7 +552,10 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
 def _join_hits(hits: Sequence[Hit]) -> Hit:
     """One hit with the places of all."""
     first, *others = hits
-    return first.with_places([place for hit in hits for place in hit.places]) if others else first
+    if not others:
+        return first
+    further = [place for hit in others for place in hit.places]
+    return first.replace(tokens=first.tokens + sum([place.tokens for place in further]), further=(*first.further, *further))
 
 
 def _note_oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:

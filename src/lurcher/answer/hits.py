@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from _collections_abc import Sequence
 from functools import lru_cache, partial
+from itertools import islice
 
 from lurcher import answer
 from lurcher.lanes import is_located
@@ -244,21 +245,31 @@ class Focus:
         defined = self._find_definition_line(unit, place)
         return cut_densest(text, first, count, self._wanted, None if defined is None else (defined, defined))
 
-    def line(self, unit: int, place: FileRange, text: str, first: int, last: int) -> int:
-        """The best of the lines that are shown: a match, else the queried definition, else the line with most query terms."""
+    def name(self, unit: int, shown: Excerpt) -> tuple[int, str | None, str | None]:
+        """The best line of a place, and name and kind of the definition there."""
+        line, byte = self._find_line(unit, shown)
+        return line, *self._find_definition(unit, shown, line, byte)
+
+    def _find_line(self, unit: int, shown: Excerpt) -> tuple[int, int | None]:
+        """The best of the lines that are shown: a match, else the queried definition, else the line with most query terms; and
+        the byte of the file at which its text begins, where that is known."""
+        place, first, last = shown.range, shown.first, shown.last
         for match in self.matches(place):
             if first <= match.start_line <= last:
-                return match.start_line
+                return match.start_line, None
         defined = self._find_definition_line(unit, place)
         if defined is not None and first <= defined <= last:
-            return defined
-        file, start, end, line, _, _ = self._snapshot.unit(unit)
+            return defined, None
+        file, start, end, top, _, _ = self._snapshot.unit(unit)
         whole = self._snapshot.text(file, start, end)
         byte = find_best_byte(whole, self._wanted)
-        line += whole.count("\n", 0, byte) if whole.isascii() else whole.encode()[:byte].count(b"\n")
-        if first <= line <= last or not text:
-            return min(max(line, first), last)
-        return first + text.encode()[: find_best_byte(text, self._wanted)].count(b"\n")
+        line = top + (whole.count("\n", 0, byte) if whole.isascii() else whole.encode()[:byte].count(b"\n"))
+        if first <= line <= last:
+            begins_here = line > top or place.start == start  # not in the unit before, on the same line
+            return line, start + byte if begins_here and start + byte < end else None
+        if not shown.text:
+            return min(max(line, first), last), None
+        return first + shown.text.encode()[: find_best_byte(shown.text, self._wanted)].count(b"\n"), None
 
     def _find_definition_line(self, unit: int, place: FileRange) -> int | None:
         """The line with the name of the queried definition, if the unit has one and the range shows it."""
@@ -271,20 +282,26 @@ class Focus:
         line = definition.start_line + above[: max(above.find(definition.name), 0)].count("\n")
         return line if place.start_line <= line <= place.end_line else None
 
-    def name_definition(self, unit: int, place: FileRange, line: int, last: int) -> tuple[str, str] | tuple[None, None]:
-        """Name and kind of the definition around a line: the queried one, else the innermost type or function, else whatever is
-        defined there, else what begins right below it and before `last`, since a comment precedes what it describes."""
-        match, snapshot, file = self._definitions.get(unit), self._snapshot, place.file
+    def _find_definition(self, unit: int, shown: Excerpt, line: int, byte: int | None) -> tuple[str | None, str | None]:
+        """Name and kind of the definition around a line, whose text begins at `byte`: the queried one, else the innermost type
+        or function, else whatever is defined there, else what begins right below it and is shown, since a comment precedes
+        what it describes."""
+        match, snapshot, place = self._definitions.get(unit), self._snapshot, shown.range
         if match and match.definition.start_line <= line <= match.definition.end_line:
             return match.definition.qualified, match.definition.kind
-        text = read_text(snapshot, place).encode()
-        lines = range(line, min(line + MAX_LINES_BELOW, last) + 1)
-        for below, byte in zip(lines, find_line_starts(text, line - place.start_line), strict=False):
-            number = snapshot.innermost(file, place.start + byte, _NAMING_KINDS)
-            if number < 0 and below == line:
-                number = snapshot.innermost(file, place.start + byte, _ALL_KINDS)
+        if byte is None:
+            byte = place.start + next(find_line_starts(read_text(snapshot, place).encode(), line - place.start_line))
+        for kinds in (_NAMING_KINDS, _ALL_KINDS):
+            number = snapshot.innermost(place.file, byte, kinds)
             if number >= 0:
                 return snapshot.definition_label(number)
+        below = min(MAX_LINES_BELOW, shown.last - line)
+        if below > 0:
+            text = read_text(snapshot, place).encode()[byte - place.start :]
+            starts = [byte + start for start in islice(find_line_starts(text, 1), below)]
+            for number in snapshot.innermost_all(place.file, starts, _NAMING_KINDS):
+                if number >= 0:
+                    return snapshot.definition_label(number)
         return None, None
 
     def starts(self, unit: int) -> Sequence[int | None]:
@@ -338,26 +355,29 @@ class _BlockRanges(Sequence[tuple[int, FileRange]]):
         self._snapshot = snapshot
         self._ranked = ranked
         self._focus = focus
-        self._known: dict[int, FileRange] = {}
+        self._known: dict[int, tuple[int, FileRange]] = {}
 
     def __len__(self) -> int:
         return len(self._ranked)
 
     def __getitem__(self, i: int) -> tuple[int, FileRange]:  # type: ignore[override]
-        if i not in self._known:
+        known = self._known.get(i)
+        if known is None:
             unit = self._ranked.unit(i)
             extent = self._focus.extent(unit)
             whole = locate_hit(self._snapshot, unit, "block")
-            self._known[i] = whole if extent is None else widen_to_lines(self._snapshot, whole, *extent)
-        return i, self._known[i]
+            known = self._known[i] = i, whole if extent is None else widen_to_lines(self._snapshot, whole, *extent)
+        return known
 
 
 class Excerpt(Record):
     """What a place shows: lines of a file, and the first lines of the definitions around them."""
 
-    __slots__ = ("text", "first", "last", "headers")
+    __slots__ = ("range", "text", "first", "last", "headers")
 
-    def __init__(self, text: str, first: int, last: int, headers: tuple[tuple[int, str], ...] = ()) -> None:
+    def __init__(self, range: FileRange, text: str, first: int, last: int, headers: tuple[tuple[int, str], ...] = ()) -> None:
+        self.range = range
+        """What it is cut from."""
         self.text, self.first, self.last = text, first, last
         self.headers = headers
         """Line and signature of each, outermost first."""
@@ -384,6 +404,7 @@ class HitList(answer.Listing):
         """Places that show the whole function."""
         self._excerpts: dict[tuple[int, ...], Excerpt] = {}
         self._costs: dict[tuple[int, ...], int] = {}
+        self._runs: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
 
     # -- what a place shows -----------------------------------------------------------------------------------------------
 
@@ -406,35 +427,30 @@ class HitList(answer.Listing):
     def _read_excerpt(self, run: tuple[int, ...]) -> Excerpt:
         place = self._range(run)
         if self._query.context == "none":
-            return Excerpt("", place.start_line, place.end_line)
+            return Excerpt(place, "", place.start_line, place.end_line)
         text, first, last = read_text(self._snapshot, place), place.start_line, place.end_line
         lines = self._query.snippet_lines
         if lines is not None and len(run) > 1:
             parts = sorted([self._excerpt(i) for i in run], key=lambda part: part.first)
-            return Excerpt("".join([part.text for part in parts]), parts[0].first, parts[-1].last, parts[0].headers)
+            return Excerpt(place, "".join([part.text for part in parts]), parts[0].first, parts[-1].last, parts[0].headers)
         begin = place.start
         if lines is not None:
             whole = text
             text, first, last = self._focus.lines(self._ranked.unit(self._places[run[0]][0]), whole, place, lines)
             begin += len("".join(split_lines(whole)[: first - place.start_line]).encode())
         if not self._grouped:
-            return Excerpt(text, first, last)
+            return Excerpt(place, text, first, last)
         begin += len(text[: len(text) - len(text.lstrip())].encode())
-        return Excerpt(text, first, last, find_headers(self._snapshot, place.file, begin, first))
-
-    def named(self, *run: int) -> tuple[int, str | None, str | None]:
-        """The best line of a place, and name and kind of the definition there."""
-        place, unit, shown = self._range(run), self._ranked.unit(self._places[run[0]][0]), self._excerpt(*run)
-        line = self._focus.line(unit, place, shown.text, shown.first, shown.last)
-        return line, *self._focus.name_definition(unit, place, line, shown.last)
+        return Excerpt(place, text, first, last, find_headers(self._snapshot, place.file, begin, first))
 
     def cost(self, *run: int) -> int:
         key = self._key(run)
-        if key not in self._costs:
+        known = self._costs.get(key)
+        if known is None:
             measure = answer.estimate_tokens if self._query.budget is None else answer.count_tokens
             shown = self._excerpt(*run)
-            self._costs[key] = measure(with_headers(shown.text, shown.headers))
-        return self._costs[key]
+            known = self._costs[key] = measure(with_headers(shown.text, shown.headers))
+        return known
 
     # -- hits of several places -------------------------------------------------------------------------------------------
 
@@ -444,6 +460,13 @@ class HitList(answer.Listing):
     def join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
         if len(members) == 1 or self._query.context == "none":
             return [(i,) for i in members]
+        key = self._key(tuple(members))
+        known = self._runs.get(key)
+        if known is None:
+            known = self._runs[key] = self._join(members)
+        return known
+
+    def _join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
         rank = {i: n for n, i in enumerate(members)}
         runs: list[list[int]] = []
         end = -1
@@ -503,7 +526,7 @@ class HitList(answer.Listing):
     def candidate(self, i: int) -> Candidate:
         """A hit as a reranker reads it: with its whole text, however little is shown."""
         place = self._places[i][1]
-        _, name, _ = self.named(i)
+        _, name, _ = self._focus.name(self._ranked.unit(self._places[i][0]), self._excerpt(i))
         header = self._snapshot.path(place.file) + (f" {name}" if name is not None else "")
         from lurcher.rerank.stage import Candidate
 
@@ -522,9 +545,11 @@ class HitList(answer.Listing):
         """One hit; without `named` it has no symbol and kind, for corpora that name hits themselves."""
         run = (i, *joined)
         position, unit_range = self._places[i]
-        place, shown = self._range(run), self._excerpt(*run)
+        shown = self._excerpt(*run)
+        place = shown.range
         path = self._snapshot.path(place.file)
-        line, name, kind = self.named(*run)
+        unit, score = self._ranked.at(position)
+        line, name, kind = self._focus.name(unit, shown)
         why = self._ranked.why(position) if self._query.reasons else Why()
         language, cell = self._snapshot.language(place.file), None
         if language == "jupyter":
@@ -534,7 +559,7 @@ class HitList(answer.Listing):
         identity = blake2b(f"code\0{path}\0{unit_range.start}\0{unit_range.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, shown.first, shown.last, language, name if named else None,
-            kind if named else None, self._ranked.score(position), self.cost(*run), shown.text, why,
+            kind if named else None, score, self.cost(*run), shown.text, why,
             matches=self._focus.matches(place), line=line, cell=cell, headers=shown.headers,
         )  # fmt: skip
 

@@ -131,20 +131,23 @@ class Ranking:
             self._scores = np.concatenate((self._scores, scores))
             self._more = None
 
-    def _at(self, position: int) -> tuple[int, float]:
-        """A unit and its score before it is weighed."""
+    def at(self, position: int) -> tuple[int, float]:
+        """A unit and its score."""
         self._order_until(position)
-        return int(self._units[position]), float(self._scores[position])
+        return int(self._units[position]), self._weighed(float(self._scores[position]))
 
     def unit(self, position: int) -> int:
-        return self._at(position)[0]
+        self._order_until(position)
+        return int(self._units[position])
 
     def score(self, position: int) -> float:
-        return self._weighed(self._at(position)[1])
+        return self.at(position)[1]
 
     def why(self, position: int) -> Why:
-        found = self._why(*self._at(position))
-        return found if self._last is None else found.replace(stages=(*found.stages, self._last))
+        found = self._why(self.unit(position), float(self._scores[position]))
+        if self._last is None:
+            return found
+        return Why(found.lanes, found.fused, (*found.stages, self._last), found.scores)
 
     def why_of(self, unit: int, score: float) -> Why:
         """The reasons for a unit that has this score."""

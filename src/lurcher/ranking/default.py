@@ -125,16 +125,18 @@ def rank(context: Context) -> Ranking:
 
     scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
 
+    of_files: dict[int, list[StageWhy]] = {}
+
+    def explain_evidence(file: int) -> list[StageWhy]:
+        amounts = [(kind, float(weight * values[file])) for kind, weight, values in evidence]
+        return [StageWhy(kind, None, amount, context.notes.get((kind, file), "")) for kind, amount in amounts if amount]
+
     def why(unit: int, score: float) -> Why:
         file = int(context.snapshot.unit_file[unit])
         total = float(x[file])
-        stages = []
-        for kind, weight, values in evidence:
-            amount = float(weight * values[file])
-            if amount:
-                stages.append(StageWhy(kind, None, amount, context.notes.get((kind, file), "")))
-        stages += explain_noise(context, unit)
-        stages.append(scaled)
+        if file not in of_files:
+            of_files[file] = explain_evidence(file)
+        stages = [*of_files[file], *explain_noise(context, unit), scaled]
         if not total:
             raise context.snapshot.segments[0].container.corrupt("its files share units")
         placed = total / scale * (get_inline_factor(context, unit) or 1.0)

@@ -21,6 +21,7 @@ from math import exp, fsum, log
 from lurcher.query import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import Context
 from lurcher.ranking.evidence import get_inline_factor
+from lurcher.runtime.kernel import np
 from lurcher.sources.roles import INLINE_TESTS
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.types import Record
@@ -87,16 +88,16 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
     rows = []
     for file, lead in zip(files, leads, strict=True):
         first, count = int(snapshot.first_unit[file]), int(snapshot.unit_counts[file])
-        shares = scores[first : first + count].tolist()
-        chosen = [i for i, share in enumerate(shares) if share > 0]
-        if 0 <= lead - first < count and not shares[lead - first]:
-            chosen = sorted((*chosen, lead - first))
-        if len(chosen) > UNITS:
-            chosen.sort(key=shares.__getitem__, reverse=True)
-            del chosen[UNITS:]
-            if lead - first not in chosen:
-                chosen[-1] = lead - first
-        values = [weights.bm25 * log(max(shares[i], least) / highest) for i in chosen]
+        own = scores[first : first + count]
+        scored = np.flatnonzero(own > 0)
+        chosen, shares = scored.tolist(), own[scored].tolist()
+        if len(chosen) >= UNITS:
+            best = sorted(zip(shares, chosen, strict=True), key=_by_share)[:UNITS]
+            chosen, shares = [i for _, i in best], [share for share, _ in best]
+        if 0 <= lead - first < count and lead - first not in chosen:
+            keep = UNITS - 1
+            chosen, shares = [*chosen[:keep], lead - first], [*shares[:keep], float(own[lead - first])]
+        values = [weights.bm25 * log(max(share, least) / highest) for share in shares]
         if compared is not None and cosines is not None:
             start = int(compared.searchsorted(first))
             if start < len(compared) and compared[start] == first:
@@ -118,6 +119,10 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
                 row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
+
+
+def _by_share(entry: tuple[float, int]) -> tuple[float, int]:
+    return -entry[0], entry[1]
 
 
 class _Names:
@@ -153,7 +158,7 @@ class _Names:
             if asked.isdisjoint(union):
                 continue
             around[place] = best = share(own)
-            limit = share(union)
+            limit = best if union is own else share(union)
             for terms in starting:
                 if best == limit:
                     break
@@ -167,7 +172,8 @@ class _Names:
         own = self._snapshot.definition_terms(around) if around >= 0 else frozenset[str]()
         starting = self._snapshot.starting_definitions(file, _NAMING_KINDS).get(unit, ())
         found = list(map(self._snapshot.definition_terms, starting))
-        return own.union(*found), own, found
+        union = own.union(*found)
+        return own if union == own else union, own, found
 
     def _share(self, terms: frozenset[str]) -> float:
         common = self._terms & terms
