@@ -12,7 +12,7 @@ from lurcher.corpora import SearchRequest
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
-from lurcher.query.validate import as_tuple, filter_files
+from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.storage import SCIP_NAME
 from lurcher.types import Filter
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.references.answer import Finder, ReferencesAnswer
-    from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
+    from lurcher.inspect.references.calls import AnyReferences, CallsAnswer, ImplementationsAnswer
     from lurcher.inspect.why import WhyAnswer
-    from lurcher.query import Plan
+    from lurcher.query import Plan, UsageQuestion
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Answer, Degraded, Progress
 
@@ -158,6 +158,18 @@ class Inspection:
         def work(snapshot: Snapshot, basis: Basis) -> ImplementationsAnswer:
             finder, basis = self._finder(snapshot, basis, scip=False)
             return find_implementations(finder, str(target), self._place(snapshot, target), limit, basis)
+
+        return self._answer(work)
+
+    def usage(self, question: UsageQuestion, request: SearchRequest, limit: int) -> AnyReferences | None:
+        """What a question about the uses of a name asks for, in the files that may answer; None if nothing has that name."""
+        from lurcher.inspect.references.question import find_usage
+
+        def work(snapshot: Snapshot, basis: Basis) -> AnyReferences | None:
+            finder, basis = self._finder(snapshot, basis, scip=question.show != "implementations")
+            filter = make_filter(request.languages, request.paths, request.excludes)
+            kept = None if filter == Filter() else filter_files(snapshot, self._workspace.narrow(filter))
+            return find_usage(finder, question, kept, limit, basis)
 
         return self._answer(work)
 

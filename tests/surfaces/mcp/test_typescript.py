@@ -46,7 +46,7 @@ def test_initialize_and_list(seen: dict[str, Any]) -> None:
     assert seen["server"]["name"] == "lurcher"
     assert {"tools", "resources"} <= set(seen["capabilities"])
     assert "search" in seen["instructions"]
-    assert len(seen["tools"]) == 10
+    assert len(seen["tools"]) == 11
     assert ["search", True, "object"] in seen["tools"] and ["index", False, "object"] in seen["tools"]
 
 
