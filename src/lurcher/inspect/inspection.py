@@ -301,9 +301,10 @@ class Inspection:
             index = history.index_of(self._workspace.projects[number])
             view = index.view(self._progress, refresh=self._refresh)
             covered = basis.index.replace(coverage=coverage([view]))
+            finder, basis = self._finder(snapshot, basis)
             of_both = Basis(covered, basis.degraded + notes + view.degraded)
             return write_brief(
-                str(target), snapshot, file, definition, view.history, view.verdicts, most, of_both, index.path_in_head
+                str(target), snapshot, file, definition, view.history, view.verdicts, most, of_both, index.path_in_head, finder
             )
 
         return self._answer(work)
