@@ -232,7 +232,8 @@ class Inspection:
         def work(snapshot: Snapshot, basis: Basis) -> Export:
             kept = filter_files(snapshot, self._workspace.narrow(Filter()))
             files = [file for _, file in sorted(snapshot.live_paths.items()) if kept[file]]
-            return export(snapshot, files, format, root, os.path.abspath(folder or root), basis)
+            finder, basis = self._finder(snapshot, basis, scip=False)
+            return export(finder, files, format, root, os.path.abspath(folder or root), basis)
 
         return self._answer(work)
 
