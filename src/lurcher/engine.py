@@ -17,6 +17,7 @@ from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots
+from lurcher.query import read_usage_question
 from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
 from lurcher.runtime.process import Cache
 from lurcher.sources import find_root
@@ -215,14 +216,25 @@ class Engine:
             request.sources, libraries=as_tuple(libraries), since=since, until=until, author=author, outcomes=outcomes,
             tags=tags,
         )
-        if len(chosen.sources) > 1:
-            local = self._local(Template("{in=all}"))
-            return add_notes(self._federation.search(request, chosen.sources), local + chosen.notes)
+        search = partial(self._search_sources, sources=chosen.sources, notes=chosen.notes)
+        question = read_usage_question(text) if "code" in chosen.sources and isinstance(text, str) else None
+        if question is None:
+            return search(request)
+        from lurcher.inspect.references.question import NOT_IN_STORES, answer_question
+
+        if self._store is not None:
+            return add_notes(search(request), (NOT_IN_STORES,))
+        inspection = self._inspection("who uses it", progress, refresh=refresh, check=check)
+        return answer_question(question, request, self.settings.search.mode, inspection.usage, search)
+
+    def _search_sources(self, request: SearchRequest, sources: Sequence[str], notes: tuple[Degraded, ...]) -> Answer:
+        if len(sources) > 1:
+            return add_notes(self._federation.search(request, sources), self._local(Template("{in=all}")) + notes)
         search = {
             "code": self._search_code, "history": self._search_history, "notes": self._search_notes,
             LIBRARIES: self._search_libraries,
-        }[chosen.sources[0]]  # fmt: skip
-        return add_notes(search(request), chosen.notes)
+        }[sources[0]]  # fmt: skip
+        return add_notes(search(request), notes)
 
     def _search_code(self, request: SearchRequest) -> Answer:
         """From the shared store where one is set; from the local index where there is none, or it cannot answer."""
@@ -291,9 +303,7 @@ class Engine:
             )
         )  # fmt: skip
 
-    def symbol(
-        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
-    ) -> SymbolAnswer:
+    def symbol(self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent) -> SymbolAnswer:
         """The definitions of a name, best first."""
         query = check_query(Query(name, limit, filter=make_filter(languages)))
         notes: tuple[Degraded, ...] = ()
@@ -391,9 +401,7 @@ class Engine:
         """
         return self._inspection("whether a text occurs", progress, refresh=refresh, check=check).exists(pattern, exact)
 
-    def file(
-        self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent
-    ) -> FileAnswer:
+    def file(self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> FileAnswer:
         """The text of a file, if it is in the index and below the folders that the engine was opened for."""
         return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
 
@@ -576,12 +584,9 @@ def _open_store(services: Services) -> StoreCorpus | None:
 
 
 def diagnose(
-    path: str | Path | Iterable[str | Path] = ".",
-    *,
-    quick: bool = False,
-    overrides: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
-) -> Iterator[Finding]:
+    path: str | Path | Iterable[str | Path] = ".", *, quick: bool = False, overrides: Mapping[str, Any] | None = None,
+    progress: Progress = silent
+) -> Iterator[Finding]:  # fmt: skip
     """Every check of installation, settings, index and tree, one finding after the other; nothing is changed.
 
     No engine is needed for it, since one cannot always be opened: that is a finding too. Only a path that is not there raises.

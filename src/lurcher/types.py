@@ -462,7 +462,7 @@ class Confidence(Record):
 class Answer(Record):
     __slots__ = (
         "query", "mode", "intent", "ranking", "sources", "hits", "total", "tokens", "next", "index", "degraded", "timings_ms",
-        "languages", "at_least", "named", "places_shown", "confidence", "likelihood", "unknown_words",
+        "languages", "at_least", "named", "places_shown", "confidence", "likelihood", "unknown_words", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -470,7 +470,7 @@ class Answer(Record):
         tokens: int, next: str | None, index: IndexState, degraded: tuple[Degraded, ...] = (),
         timings_ms: dict[str, float] | None = None, languages: tuple[str, ...] = (), at_least: bool = False,
         named: int | None = None, places_shown: int | None = None, confidence: str | None = None,
-        likelihood: dict[str, float] | None = None, unknown_words: tuple[str, ...] = (),
+        likelihood: dict[str, float] | None = None, unknown_words: tuple[str, ...] = (), usage: Any = None,
     ) -> None:  # fmt: skip
         self.query, self.mode, self.intent, self.ranking, self.sources, self.hits = query, mode, intent, ranking, sources, hits
         self.total, self.tokens, self.next, self.index, self.degraded = total, tokens, next, index, degraded
@@ -490,6 +490,8 @@ class Answer(Record):
         right, if it has. Empty where they are not known."""
         self.unknown_words = unknown_words
         """Words of the query that occur nowhere in the index."""
+        self.usage = usage
+        """Of a question about who uses a name: a `UsageAnswer`, which comes before the hits."""
 
     @property
     def caveat(self) -> str:
@@ -541,6 +543,7 @@ class Answer(Record):
             "ranking": self.ranking,
             "sources": list(self.sources),
             **self.assessment,
+            **({"references": self.usage.to_dict()} if self.usage is not None else {}),
             "hits": [hit.to_dict() for hit in self.hits],
             "total": self.total,
             **({"at_least": True} if self.at_least else {}),

@@ -55,6 +55,20 @@ def test_a_page_about_a_symbol_leaves_out_what_is_not_about_it(repo: Repo) -> No
     assert "Add a constant" not in answer.text and "Retry sends" in answer.text
 
 
+def test_a_page_about_a_symbol_names_its_callers_and_the_tests_that_reach_it(repo: Repo) -> None:
+    uses = "from net.client import Client\n\n\ndef buy(other):\n    Client().send()\n    other.send()\n"
+    test = "from shop import buy\n\n\ndef test_buy():\n    buy(None)\n"
+    other = "def pay(thing):\n    thing.send()\n"
+    repo.commit("Use it", {"shop.py": uses, "tests/test_shop.py": test, "other.py": other})
+    answer = Engine.open(repo.top).brief("Client.send")
+    sections = {section.name: section.entries for section in answer.sections}
+    assert sections["callers"] == ("- shop.py:4 buy", "- other.py:1 pay (candidate)")
+    assert sections["tests"] == ("- tests/test_shop.py:4 test_buy (via buy)",)
+    assert "## Callers\n" in answer.text and "## Tests\n" in answer.text
+    of_file = {section.name for section in Engine.open(repo.top).brief("net/client.py").sections}
+    assert "callers" not in of_file
+
+
 def test_a_budget_is_a_hard_ceiling(repo: Repo) -> None:
     engine = Engine.open(repo.top)
     for budget in (1, 20, 60, 200):

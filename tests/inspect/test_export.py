@@ -58,8 +58,9 @@ def test_a_scip_index_has_each_definition_at_its_name(tree: Path, tmp_path: Path
         for occurrence in document.occurrences:
             line, start, last, end = occurrence.range
             assert line == last
+            if occurrence.roles != scip.DEFINITION:
+                continue
             assert lines[line][start:end] == names[occurrence.symbol].encode()
-            assert occurrence.roles == scip.DEFINITION
             assert occurrence.enclosing is not None
             assert occurrence.enclosing[:2] <= (line, start) < (line, end) <= occurrence.enclosing[2:]
     assert symbols >= {
@@ -161,3 +162,35 @@ def test_what_is_exported_can_be_loaded(tree: Path) -> None:
         status = engine.index(scip=[tree.parent / "index.scip"])
     assert status["scip"]["files"] == 3
     assert status["scip"]["left_out"] == {}
+
+
+def test_a_scip_index_has_resolved_references_that_can_be_read_back(tmp_path: Path) -> None:
+    top = tmp_path / "tree"
+    top.mkdir()
+    cart = "class Cart:\n    def add(self):\n        return self.add()\n\n\n"
+    (top / "a.py").write_text(cart + "def make() -> Cart:\n    return Cart()\n")
+    (top / "b.py").write_text("from a import make\n\n\ndef use(other):\n    make().add()\n    other.add()\n")
+    with Engine.open(top) as engine:
+        found = {name: engine.references(name).references for name in ("Cart.add", "Cart", "make")}
+        (tmp_path / "out.scip").write_bytes(exported(top, "scip"))
+    documents = {document.path: document for document in scip.read_index(tmp_path / "out.scip").documents}
+    written = {
+        (path, occurrence.range[0] + 1, occurrence.range[1] + 1, occurrence.symbol.rpartition("/")[2])
+        for path, document in documents.items()
+        for occurrence in document.occurrences
+        if not occurrence.roles & scip.DEFINITION
+    }
+    symbols = {"Cart.add": "Cart#add().", "Cart": "Cart#", "make": "make()."}
+    assert written == {
+        (use.path, use.line, use.column, symbols[name]) for name, uses in found.items() for use in uses
+        if use.resolution == "resolved"
+    }  # fmt: skip
+    assert len(written) == 6
+    later = max(path.stat().st_mtime_ns for path in top.rglob("*")) + 10**9
+    os.utime(tmp_path / "out.scip", ns=(later, later))
+    with Engine.open(top) as engine:
+        engine.index(scip=[tmp_path / "out.scip"])
+        again = engine.references("Cart.add").references
+    assert [(use.path, use.line, use.how) for use in again if use.resolution == "resolved"] == [
+        ("a.py", 3, "scip"), ("b.py", 5, "scip"),
+    ]  # fmt: skip

@@ -321,3 +321,10 @@ def test_only_the_folders_of_the_engine_are_looked_at(tree: Path) -> None:
 def test_directions_of_calls_are_checked(tree: Path) -> None:
     with Engine.open(tree) as engine, pytest.raises(LurcherError, match="unknown direction"):
         engine.calls("Client.retry", direction="up")
+
+
+def test_a_bare_name_in_go_never_means_a_method_of_the_same_file() -> None:
+    go = "package a\n\ntype Level int\n\nfunc (l Level) string() string {\n\treturn \"x\"\n}\n\nfunc f(name string) {\n\tLevel(1).string()\n}\n"
+    answer = asked("Level.string", files={"a/a.go": go})
+    assert [(use.line, use.kind) for use in answer.references if use.resolution == "resolved"] in ([(10, "call")], [])
+    assert not [use for use in answer.references if use.kind == "type"]

@@ -1,4 +1,4 @@
-"""What to know before editing a file or symbol: recent, reverted and fixed changes, dependents, and documents about it.
+"""What to know before editing a file or symbol: recent, reverted and fixed changes, callers, tests, dependents, documents.
 
 The result is one page of text within a budget of tokens.
 """
@@ -19,15 +19,21 @@ from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect import Basis
 from lurcher.inspect.context import Section, packed
+from lurcher.inspect.references.answer import RESOLVED, Finder, describe
+from lurcher.inspect.references.calls import CALLERS, TESTS, find_calls
 from lurcher.runtime.process import format_count, printable, printable_lines
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.roles import EXAMPLE, TEST
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import HOTFIXED, REVERTED, Definition
 
-_SHARES = {"reverted": 0.35, "fixed later": 0.3, "changed lately": 0.45, "people": 0.3, "dependents": 0.5, "documents": 1.0}
+_SHARES = {
+    "reverted": 0.35, "fixed later": 0.3, "changed lately": 0.45, "people": 0.3, "callers": 0.4, "tests": 0.4,
+    "dependents": 0.5, "documents": 1.0,
+}  # fmt: skip
 """For each section, the share of the remaining budget that it may use."""
 _MAX_COMMITS = 40
+_MAX_CALLS = 40
 _DOCUMENTS = frozenset({"markdown", "restructuredtext", "asciidoc", "text", "org"})
 
 
@@ -58,8 +64,12 @@ class BriefAnswer:
 def write_brief(
     target: str, snapshot: Snapshot, file: int, definition: Definition | None, history: HistorySnapshot,
     verdicts: Verdicts, budget: int, basis: Basis, path_in_head: Callable[[str], str | None] = lambda path: None,
+    finder: Finder | None = None,
 ) -> BriefAnswer:  # fmt: skip
-    """Write the page; `path_in_head` gives the committed path of a file whose renaming is not committed yet."""
+    """Write the page; `finder` finds who calls a definition.
+
+    `path_in_head` gives the committed path of a file whose renaming is not committed yet.
+    """
     if budget < 1:
         raise QueryError(f"the budget is {budget} tokens", "use 1 or more, or leave it out")
     path = snapshot.path(file)
@@ -79,6 +89,7 @@ def write_brief(
         "fixed later": [_commit_line(history, change, outcomes[change.commit]) for change in hotfixed],
         "changed lately": [_commit_line(history, change, None) for change in changes[:_MAX_COMMITS]],
         "people": _people(history, changes),
+        **({} if definition is None or finder is None else _calls_of(finder, file, definition, basis)),
         "dependents": [_dependent(link.path, link.line, link.names, link in tests) for link in inward],
         "documents": _documents(snapshot, file, definition),
     }
@@ -147,6 +158,27 @@ def _people(history: HistorySnapshot, changes: Sequence[FileChange]) -> list[str
     return [
         printable_lines(f"- {name}: {format_count(counts[name], 'commit')}, last {iso_date(last[name])[:10]}") for name in order
     ]
+
+
+def _calls_of(finder: Finder, file: int, definition: Definition, basis: Basis) -> dict[str, list[str]]:
+    """The functions that call a definition, and the tests that reach it."""
+    wanted = definition.start_byte, definition.name
+    symbols = finder.program.file(file).symbols
+    place = next((describe(own) for own in symbols if (own.definition.start_byte, own.definition.name) == wanted), None)
+    if place is None:
+        return {}
+    target = file, place.line, place.column
+    found = {}
+    for direction in (CALLERS, TESTS):
+        answer = find_calls(finder, place.name, target, direction, None, _MAX_CALLS, basis)
+        lines = []
+        for call in answer.calls:
+            traits = [f"via {call.via}"] if call.depth > 1 else []
+            traits += [] if call.resolution == RESOLVED else ["candidate"]
+            more = f" ({', '.join(traits)})" if traits else ""
+            lines.append(printable(f"- {call.path}:{call.line} {call.name or '(top level)'}{more}"))
+        found[direction] = lines
+    return found
 
 
 def _dependent(path: str, line: int, names: tuple[str, ...], test: bool) -> str:

@@ -1,4 +1,4 @@
-"""The definitions of an index in formats that other programs read: SCIP, and the tags of universal-ctags for editors."""
+"""The definitions of an index in formats that other programs read: SCIP, with their references, and the tags of universal-ctags for editors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.inspect import Basis
+from lurcher.languages.occurrences import DEFINITION, IMPORT, LABEL, MEMBER, WRITE, Occurrence
 from lurcher.runtime import VERSION
 from lurcher.sources import scip
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.types import HEADING
 
 if TYPE_CHECKING:
+    from lurcher.inspect.references.answer import Finder
+    from lurcher.inspect.references.program import SourceFile
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Definition
 
@@ -38,6 +41,10 @@ _SCIP_LANGUAGES = {
 """Names that are not ours with a capital letter."""
 
 
+_ROLES = {IMPORT: scip.IMPORT, WRITE: scip.WRITE}
+"""Roles of occurrences that are not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Export:
     """The bytes of an exported file, in pieces, and what is in it."""
@@ -48,13 +55,14 @@ class Export:
     basis: Basis
 
 
-def export(snapshot: Snapshot, files: Sequence[int], format: str, root: Path, folder: str, basis: Basis) -> Export:
-    """The definitions of files of one root; `folder` is where the result will be."""
+def export(finder: Finder, files: Sequence[int], format: str, root: Path, folder: str, basis: Basis) -> Export:
+    """The definitions of files of one root, for SCIP with their references; `folder` is where the result will be."""
     if format == "scip":
-        documents = [document for file in files if (document := _document(snapshot, file, root.name)).occurrences]
+        exporter = _ScipExporter(finder, root.name)
+        documents = [document for file in files if (document := exporter.document(file)).occurrences]
         pieces = list(scip.encode_index(scip.Index("lurcher", VERSION, root.as_uri(), documents)))
-        return Export(pieces, len(documents), sum(len(document.occurrences) for document in documents), basis)
-    tags = [_tags(snapshot, file, root, folder) for file in files]
+        return Export(pieces, len(documents), sum(len(document.symbols) for document in documents), basis)
+    tags = [_tags(finder.snapshot, file, root, folder) for file in files]
     lines = sorted({line for found in tags for line in found})  # readers search for a name by bisection over bytes
     return Export([*_header(), *lines], sum(map(bool, tags)), len(lines), basis)
 
@@ -155,23 +163,60 @@ def _escape_name(name: str) -> str:
 # -- SCIP -------------------------------------------------------------------------------------------------------------
 
 
-def _document(snapshot: Snapshot, file: int, package: str) -> scip.Document:
-    text, path, language = snapshot.file_text(file), snapshot.path(file), snapshot.language(file)
-    starts = [0, *(match.end() for match in re.finditer(b"\n", text))]
+class _ScipExporter:
+    """Makes the documents of an index: each definition at its name, and each use that is resolved."""
 
-    def position(byte: int) -> tuple[int, int]:
-        line = bisect_right(starts, byte) - 1
-        return line, byte - starts[line]
+    def __init__(self, finder: Finder, package: str) -> None:
+        self._finder, self._package = finder, package
+        self._known: dict[int, dict[tuple[int, str], tuple[Named, str]]] = {}
 
-    occurrences: dict[scip.Occurrence, None] = {}
-    symbols: dict[str, scip.Symbol] = {}
-    for named, symbol in _symbols(text, path, package, snapshot.definitions_of(file)):
-        item = named.definition
-        whole = (*position(item.start_byte), *position(max(item.end_byte, named.end)))
-        occurrences[scip.Occurrence((*position(named.start), *position(named.end)), symbol, scip.DEFINITION, whole)] = None
-        symbols.setdefault(symbol, scip.Symbol(symbol, _SCIP_KINDS.get(item.kind, 0), item.name))
-    called = _SCIP_LANGUAGES.get(language, language.capitalize())
-    return scip.Document(path, called, sorted(occurrences), list(symbols.values()), encoding=scip.UTF8)
+    def _symbols(self, file: int) -> dict[tuple[int, str], tuple[Named, str]]:
+        """The definitions of a file, each by the byte where it begins and its name, with its symbol."""
+        found = self._known.get(file)
+        if found is None:
+            snapshot = self._finder.snapshot
+            entries = _symbols(
+                snapshot.file_text(file), snapshot.path(file), self._package, snapshot.definitions_of(file)
+            )
+            found = {(named.definition.start_byte, named.definition.name): (named, symbol) for named, symbol in entries}
+            self._known[file] = found
+        return found
+
+    def document(self, file: int) -> scip.Document:
+        source = self._finder.program.file(file)
+        starts = [0, *(match.end() for match in re.finditer(b"\n", source.text))]
+
+        def position(byte: int) -> tuple[int, int]:
+            line = bisect_right(starts, byte) - 1
+            return line, byte - starts[line]
+
+        occurrences: dict[scip.Occurrence, None] = {}
+        symbols: dict[str, scip.Symbol] = {}
+        for named, symbol in self._symbols(file).values():
+            item = named.definition
+            whole = (*position(item.start_byte), *position(max(item.end_byte, named.end)))
+            place = (*position(named.start), *position(named.end))
+            occurrences[scip.Occurrence(place, symbol, scip.DEFINITION, whole)] = None
+            symbols.setdefault(symbol, scip.Symbol(symbol, _SCIP_KINDS.get(item.kind, 0), item.name))
+        defined = {occurrence.range for occurrence in occurrences}
+        for start, end, kind in source.occurrences_between(0, len(source.text)):
+            place = (*position(start), *position(end))
+            symbol = "" if kind in (DEFINITION, LABEL) or place in defined else self._meant(source, (start, end, kind))
+            if symbol:
+                occurrences[scip.Occurrence(place, symbol, _ROLES.get(kind & ~MEMBER, scip.READ))] = None
+        language = source.language
+        called = _SCIP_LANGUAGES.get(language, language.capitalize())
+        return scip.Document(source.path, called, sorted(occurrences), list(symbols.values()), encoding=scip.UTF8)
+
+    def _meant(self, source: SourceFile, occurrence: Occurrence) -> str:
+        """The symbol that an occurrence means; empty where that is not certain."""
+        start, end, _ = occurrence
+        found = self._finder.resolver.resolve(source, source.spelled(start, end), occurrence)
+        if found is None or not found.certain:
+            return ""
+        own = found.symbols[0]
+        entry = self._symbols(own.file.number).get((own.definition.start_byte, own.definition.name))
+        return "" if entry is None else entry[1]
 
 
 def _symbols(text: bytes, path: str, package: str, definitions: Sequence[Definition]) -> Iterator[tuple[Named, str]]:

@@ -12,7 +12,7 @@ from lurcher.corpora import SearchRequest
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
-from lurcher.query.validate import as_tuple, filter_files
+from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.storage import SCIP_NAME
 from lurcher.types import Filter
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from lurcher.inspect.impact import GraphAnswer, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer
     from lurcher.inspect.references.answer import Finder, ReferencesAnswer
-    from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
+    from lurcher.inspect.references.calls import AnyReferences, CallsAnswer, ImplementationsAnswer
     from lurcher.inspect.why import WhyAnswer
-    from lurcher.query import Plan
+    from lurcher.query import Plan, UsageQuestion
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Answer, Degraded, Progress
 
@@ -161,6 +161,18 @@ class Inspection:
 
         return self._answer(work)
 
+    def usage(self, question: UsageQuestion, request: SearchRequest, limit: int) -> AnyReferences | None:
+        """What a question about the uses of a name asks for, in the files that may answer; None if nothing has that name."""
+        from lurcher.inspect.references.question import find_usage
+
+        def work(snapshot: Snapshot, basis: Basis) -> AnyReferences | None:
+            finder, basis = self._finder(snapshot, basis, scip=question.show != "implementations")
+            filter = make_filter(request.languages, request.paths, request.excludes)
+            kept = None if filter == Filter() else filter_files(snapshot, self._workspace.narrow(filter))
+            return find_usage(finder, question, kept, limit, basis)
+
+        return self._answer(work)
+
     def _place(self, snapshot: Snapshot, target: str | Path) -> tuple[int, int, int | None] | None:
         place = split_place(str(target))
         return None if place is None else (self._file(snapshot, self._workspace.candidate_paths(place[0])), *place[1:])
@@ -220,7 +232,8 @@ class Inspection:
         def work(snapshot: Snapshot, basis: Basis) -> Export:
             kept = filter_files(snapshot, self._workspace.narrow(Filter()))
             files = [file for _, file in sorted(snapshot.live_paths.items()) if kept[file]]
-            return export(snapshot, files, format, root, os.path.abspath(folder or root), basis)
+            finder, basis = self._finder(snapshot, basis, scip=False)
+            return export(finder, files, format, root, os.path.abspath(folder or root), basis)
 
         return self._answer(work)
 
@@ -289,9 +302,10 @@ class Inspection:
             index = history.index_of(self._workspace.projects[number])
             view = index.view(self._progress, refresh=self._refresh)
             covered = basis.index.replace(coverage=coverage([view]))
+            finder, basis = self._finder(snapshot, basis)
             of_both = Basis(covered, basis.degraded + notes + view.degraded)
             return write_brief(
-                str(target), snapshot, file, definition, view.history, view.verdicts, most, of_both, index.path_in_head
+                str(target), snapshot, file, definition, view.history, view.verdicts, most, of_both, index.path_in_head, finder
             )
 
         return self._answer(work)

@@ -135,6 +135,66 @@ def requests_change(text: str) -> bool:
     )
 
 
+_USAGE_SHAPES = {
+    "uses": (
+        "who uses *", "what uses *", "where is * used", "where is * referenced", "uses of *", "usages of *", "references to *",
+    ),
+    "callers": (
+        "who calls *", "what calls *", "which functions call *", "where is * called", "callers of *", "calls to *",
+    ),
+    "callees": ("what does * call", "callees of *"),
+    "implementations": (
+        "what implements *", "who implements *", "which classes implement *", "which types implement *", "what extends *",
+        "what overrides *", "implementations of *", "subclasses of *", "overrides of *",
+    ),
+    "tests": (
+        "tests for *", "tests of *", "what tests *", "which tests cover *", "which tests reach *", "which tests use *",
+        "where is * tested",
+    ),
+}  # fmt: skip
+"""Questions about who uses a name, by what is to be shown; the name is at the star."""
+_USAGE_BEGINNINGS = frozenset(shape.split(" ", 1)[0] for shapes in _USAGE_SHAPES.values() for shape in shapes)
+_BEFORE_QUESTIONS = ("find", "show", "list", "me", "all", "the")
+_BEFORE_NAMES = ("the", "function", "method", "class", "interface", "trait", "type", "struct")
+_MOST_WORDS = 10
+
+
+class UsageQuestion(Record):
+    """A question about who uses a name."""
+
+    __slots__ = ("show", "name", "quoted")
+
+    def __init__(self, show: str, name: str, quoted: bool) -> None:
+        self.show, self.name = show, name
+        self.quoted = quoted
+        """Whether the name is in backticks, and so meant as a name for sure."""
+
+
+def read_usage_question(text: str) -> UsageQuestion | None:
+    """The question about the uses of a name that a query is; None for every other query."""
+    found = text.split(None, _MOST_WORDS)
+    while found and found[0].lower() in _BEFORE_QUESTIONS:
+        del found[0]
+    if not 3 <= len(found) < _MOST_WORDS or found[0].lower() not in _USAGE_BEGINNINGS:
+        return None
+    found[-1] = found[-1].rstrip("?!.") or found[-1]
+    low = [word.lower() for word in found]
+    for show, shapes in _USAGE_SHAPES.items():
+        for shape in shapes:
+            before, _, after = [part.split() for part in shape.partition("*")]
+            end = len(low) - len(after)
+            if low[: len(before)] == before and low[end:] == after and end > len(before):
+                return _named_usage(show, found[len(before) : end])
+    return None
+
+
+def _named_usage(show: str, found: list[str]) -> UsageQuestion | None:
+    while len(found) > 1 and found[0].lower() in _BEFORE_NAMES:
+        del found[0]
+    name = found[0].strip("`").removesuffix("()")
+    return UsageQuestion(show, name, found[0].startswith("`")) if len(found) == 1 and _is_qualified_name(name) else None
+
+
 def find_code_names(text: str) -> list[str]:
     """Words of a sentence that are written like code: CamelCase, snake_case, `a.b`."""
     if not text.isascii() or any(sign in text.rstrip(" .?!") for sign in (".", "#", "::")):

@@ -5,6 +5,7 @@ The words have a section of their own, in the order of the rows: an import graph
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import KINDS
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
+
+    from lurcher.storage.segment import Segment
 
 _SEPARATOR = "\x1f"
 """Separates the words of an import; no language allows it in one."""
@@ -79,15 +82,14 @@ def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple
         yield current, tuple(found)
 
 
-def read_imports_of(container: Container, files: Sequence[int]) -> Iterator[tuple[int, tuple[Import, ...]]]:
-    """The same for a few ascending files, reading only their own."""
-    import numpy as np
-
-    rows = read_import_table(container)
+def read_imports_of(segment: Segment, files: Sequence[int]) -> Iterator[tuple[int, tuple[Import, ...]]]:
+    """The same for a few ascending files, reading only their own; without numpy, which takes longer to import."""
+    container, rows = segment.container, segment.table("imports")
+    owners = rows["file"]
     length = container.length("import_texts")
-    starts = rows["file"].searchsorted(np.array(files, rows["file"].dtype)).tolist()
-    ends = rows["file"].searchsorted(np.array(files, rows["file"].dtype), "right").tolist()
-    for file, start, end in zip(files, starts, ends, strict=True):
+    for file in files:
+        start = bisect_left(owners, file)
+        end = bisect_right(owners, file, start)
         if start == end:
             continue
         first, last = int(rows["text"][start]), int(rows["text"][end]) if end < len(rows) else length

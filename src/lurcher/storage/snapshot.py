@@ -418,7 +418,7 @@ class Snapshot(TableSnapshot[Segment]):
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             if len(files) <= _FEW_FILES:
                 here = sorted(file - base for file in files if base <= file < base + len(segment.files))
-                found.update((base + file, imports) for file, imports in read_imports_of(segment.container, here))
+                found.update((base + file, imports) for file, imports in read_imports_of(segment, here))
                 continue
             wanted = [base + file in files for file in range(len(segment.files))]
             if any(wanted):

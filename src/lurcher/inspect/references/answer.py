@@ -130,6 +130,8 @@ class Finder:
         self.program = Program(snapshot, folders)
         self.resolver = Resolver(self.program)
         self.cut_short = False
+        self.skips_data = False
+        """Whether names mean only functions and types, not variables and fields."""
 
     def definitions(self, name: str) -> list[Symbol]:
         """The definitions that a name means, in the right container where it names one."""
@@ -143,7 +145,8 @@ class Finder:
                 if (symbol.definition.start_byte, symbol.definition.name) == place:
                     found[symbol] = None
         *outer, _ = split_qualified_name(name)
-        return [symbol for symbol in found if _is_inside(symbol, outer)] or list(found)
+        kept = [symbol for symbol in found if symbol.is_function or symbol.is_type or not self.skips_data]
+        return [symbol for symbol in kept if _is_inside(symbol, outer)] or kept
 
     def at(self, file: int, line: int, column: int | None) -> tuple[str, list[Symbol]]:
         """The name at a place of a file, and the definitions that it means there."""

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
-from lurcher.inspect.references.answer import CANDIDATE, RESOLVED, Finder, Place, Target, Use, describe, resolve_target
+from lurcher.inspect.references.answer import (
+    CANDIDATE,
+    RESOLVED,
+    Finder,
+    Place,
+    Reference,
+    ReferencesAnswer,
+    Target,
+    Use,
+    describe,
+    resolve_target,
+)  # fmt: skip
 from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, INHERITANCE, MEMBER, kind_name
 
 if TYPE_CHECKING:
@@ -51,7 +63,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallsAnswer:
-    """The nearest first; each definition once, with the first call that leads to it."""
+    """Resolved ones first, of those the nearest; each definition once, with the first call that leads to it."""
 
     name: str
     direction: str
@@ -95,6 +107,8 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class ImplementationsAnswer:
+    """The types below a type, or what overrides a member; the nearest first."""
+
     name: str
     definitions: tuple[Place, ...]
     implementations: tuple[Implementation, ...]
@@ -109,6 +123,34 @@ class ImplementationsAnswer:
         }  # fmt: skip
 
 
+AnyReferences = ReferencesAnswer | CallsAnswer | ImplementationsAnswer
+AnyUse = Reference | Call | Implementation
+
+
+def entries_of(answer: AnyReferences) -> tuple[AnyUse, ...]:
+    """What an answer lists."""
+    if isinstance(answer, ReferencesAnswer):
+        return answer.references
+    return answer.calls if isinstance(answer, CallsAnswer) else answer.implementations
+
+
+def with_entries(answer: AnyReferences, entries: tuple[AnyUse, ...], total: int) -> AnyReferences:
+    """The answer with other entries, of which there are `total`."""
+    field = {ReferencesAnswer: "references", CallsAnswer: "calls", ImplementationsAnswer: "implementations"}[type(answer)]
+    changes: dict[str, Any] = {field: entries, "total": total}
+    return replace(answer, **changes)
+
+
+def use_line(entry: AnyUse) -> str:
+    """One line of text about an entry."""
+    said = [f"{entry.path}:{entry.line}", entry.kind, getattr(entry, "enclosing", None) or getattr(entry, "name", "")]
+    depth, via = getattr(entry, "depth", 1), getattr(entry, "via", "")
+    said += [f"depth {depth} via {via}"] if depth > 1 and via else []
+    said += [] if entry.resolution == RESOLVED else [entry.resolution]
+    said += [entry.text] if isinstance(entry, Reference) else []
+    return "  ".join(word for word in said if word) + "\n"
+
+
 def find_calls(
     finder: Finder, name: str, place: Target | None, direction: str, depth: int | None, limit: int | None, basis: Basis
 ) -> CallsAnswer:
@@ -118,30 +160,34 @@ def find_calls(
         raise QueryError(f"the depth is {steps}", f"use 1 to {MOST_DEPTH}")
     name, wanted = resolve_target(finder, name, place)
     found: list[Call] = []
-    seen = {*wanted}
-    level: list[Symbol] = list(wanted)
-    visited = 0
-    complete = True
-    for step in range(1, steps + 1):
-        following: dict[Symbol, None] = {}
-        for symbol in level:
-            visited += 1
-            if visited > _MOST_VISITED:
-                complete = False
-                break
-            around = _callees(finder, symbol) if direction == CALLEES else _callers(finder, symbol, direction == TESTS)
-            for call, other in around:
-                if other is not None:
-                    if other in seen:
-                        continue
-                    seen.add(other)
-                    following[other] = None
-                found.append(replace(call, depth=step))
-        level = list(following)
+    seen: set[Symbol] = set()
+    # By certainty, then depth: what is reached through a candidate is one as well, unless a resolved path leads there too.
+    waiting: list[tuple[bool, int, int, Symbol, Call | None]] = []
+    for symbol in wanted:
+        heappush(waiting, (False, 0, len(waiting), symbol, None))
+    pushed = len(waiting)
+    while waiting and len(seen) < _MOST_VISITED:
+        unsure, step, _, symbol, reached = heappop(waiting)
+        if symbol in seen:
+            continue
+        seen.add(symbol)
+        if reached is not None:
+            found.append(reached)
+        if step == steps:
+            continue
+        around = _callees(finder, symbol) if direction == CALLEES else _callers(finder, symbol, direction == TESTS)
+        for call, other in around:
+            doubtful = unsure or call.resolution != RESOLVED
+            call = replace(call, depth=step + 1, resolution=CANDIDATE if doubtful else RESOLVED)
+            if other is None:
+                found.append(call)
+            elif other not in seen:
+                pushed += 1
+                heappush(waiting, (doubtful, step + 1, pushed, other, call))
     if direction == TESTS:
         found = [call for call in found if call.test]
-    complete = complete and not finder.cut_short
-    found.sort(key=lambda call: (call.depth, call.resolution != RESOLVED, call.path, call.line))
+    complete = not waiting and not finder.cut_short
+    found.sort(key=lambda call: (call.resolution != RESOLVED, call.depth, call.path, call.line))
     unique = list({(call.path, call.line, call.name): call for call in reversed(found)}.values())[::-1]
     return CallsAnswer(
         name, direction, steps, tuple(map(describe, wanted)), tuple(unique if limit is None else unique[:limit]), len(unique),

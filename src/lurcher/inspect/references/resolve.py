@@ -175,10 +175,12 @@ class Resolver:
         symbols = file.top_level(name)
         if symbols:
             return [Value("symbol", symbol, how="scope") for symbol in symbols]
-        here = [binding for binding in bindings if binding.scope is None]
-        if here:
-            return self._bound(file, name, here, at, depth)
-        return self._outside(file, name, depth)
+        own = file.own_places(name)  # a member that stands outside of its type, as in Go, is not meant by its bare name
+        here = [
+            binding for binding in bindings
+            if binding.scope is None and not (binding.start in own and self._is_member(own[binding.start]))
+        ]  # fmt: skip
+        return self._bound(file, name, here, at, depth) if here else self._outside(file, name, depth)
 
     def _bound(self, file: SourceFile, name: str, bindings: list[Binding], at: int, depth: int) -> list[Value] | None:
         """What the bindings of one scope make of a name."""

@@ -149,15 +149,20 @@ def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: b
         if not getattr(parsed, "timings", False):
             value["timings_ms"] = {}
         print_json(value)
-        return FOUND if answer.hits else NOTHING
+        return FOUND if answer.hits or answer.usage is not None else NOTHING
     from lurcher.surfaces.cli import printer
+
+    if answer.usage is not None and parsed.format != "vimgrep":
+        from lurcher.surfaces.cli.print_references import print_usage
+
+        print_usage(answer.usage, engine.locate)
     if parsed.format == "vimgrep":
         printer.print_caveats(answer)
         printer.print_vimgrep(answer, file_locator(engine))
         printer.print_footer(answer, getattr(parsed, "timings", False))
     else:
         printer.print_answer(answer, file_locator(engine), explain=parsed.explain, timings=timings)
-    return FOUND if answer.hits else NOTHING
+    return FOUND if answer.hits or answer.usage is not None else NOTHING
 
 
 def _query_text(query: str) -> str:

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.explain import ExplainAnswer, Writer
     from lurcher.inspect.impact import Dependent, ImpactAnswer
     from lurcher.inspect.outline import OutlineAnswer, OutlineFile, OutlineSymbol
-    from lurcher.inspect.references.answer import Reference, ReferencesAnswer
-    from lurcher.inspect.references.calls import Call, CallsAnswer, Implementation, ImplementationsAnswer
-
-    AnyReferences = ReferencesAnswer | CallsAnswer | ImplementationsAnswer
-    AnyUse = Reference | Call | Implementation
+    from lurcher.inspect.references.calls import AnyReferences
 
 
 BUDGET: int = p.BUDGET.on(p.MCP).default
@@ -65,6 +61,9 @@ def render_search(answer: Answer, budget: int) -> ToolResult:
     places = [place for hit in answer.hits for place in hit.places]
     total = answer.counted if answer.total > answer.places_shown else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
+    usage = answer.usage
+    if usage is not None:
+        shown.insert(0, (usage.text, {}))
     above, below = _join_lines(answer.caveat, _render_notes(answer.degraded)), _join_lines(answer.nothing, more)
     # A token has at least one byte, so uncounted text costs at most its bytes.
     around = sum(len(text.encode()) for text, _ in shown) - sum(len(place.full_text.rstrip("\n").encode()) for place in places)
@@ -72,7 +71,8 @@ def render_search(answer: Answer, budget: int) -> ToolResult:
     text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure, answer.caveat)
     data = {
         **answer.assessment,
-        "hits": [data for _, data in shown],
+        **({} if usage is None else {"intent": answer.intent, "references": usage.to_dict()}),
+        "hits": [data for _, data in shown if data],
         "total": answer.total,
         **({"at_least": True} if answer.at_least else {}),
         "next": answer.next,
@@ -260,28 +260,22 @@ def _dependent_text(entry: Dependent) -> str:
     return "  ".join(said) + "\n"
 
 
-def render_references(answer: AnyReferences, entries: Sequence[AnyUse], show: str, budget: int) -> ToolResult:
-    kept, _ = _take_fitting(entries, _use_text, entry_budget(budget))
+def render_references(answer: AnyReferences, show: str, budget: int) -> ToolResult:
+    from lurcher.inspect.references.calls import entries_of, use_line
+
+    entries = entries_of(answer)
+    kept, _ = _take_fitting(entries, use_line, entry_budget(budget))
     defined = ", ".join(f"{place.path}:{place.line}" for place in answer.definitions[:3])
     first = f"{answer.name} is defined at {defined}" if defined else f"nothing in the tree defines {answer.name}"
     listed = f"; {len(kept)} listed" if len(kept) < len(entries) else ""
     more = f"{first}; {format_count(len(entries), show.removesuffix('s'))}{listed}"
-    text = _pack(["".join(map(_use_text, kept))], budget, more, answer.basis.degraded)
+    text = _pack(["".join(map(use_line, kept))], budget, more, answer.basis.degraded)
     data = {
         "name": answer.name, "show": show, "definitions": [place.to_dict() for place in answer.definitions],
         "entries": [entry.to_dict() for entry in kept], "total": len(entries),
         **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
-
-
-def _use_text(entry: AnyUse) -> str:
-    said = [f"{entry.path}:{entry.line}", entry.kind, getattr(entry, "enclosing", None) or getattr(entry, "name", "")]
-    depth, via = getattr(entry, "depth", 1), getattr(entry, "via", "")
-    said += [f"depth {depth} via {via}"] if depth > 1 and via else []
-    said += [] if entry.resolution == "resolved" else [entry.resolution]
-    said += [entry.text] if hasattr(entry, "text") else []
-    return "  ".join(word for word in said if word) + "\n"
 
 
 def render_exists(answer: ExistsAnswer) -> ToolResult:
@@ -396,7 +390,11 @@ _HIT = _object(
     library=_TEXT, version=_TEXT, headers=_HEADERS, places=_list_of(_PLACE),
 )  # fmt: skip
 SEARCH_SCHEMA = _object(
-    "at_least", "confidence", "likelihood", "unknown_words", "caveat", confidence={"enum": [STRONG, FAIR, WEAK, NONE]},
+    "at_least", "confidence", "likelihood", "unknown_words", "caveat", "intent", "references", intent=_TEXT,
+    references=_object(
+        show=_TEXT, name=_TEXT, definitions=_list_of({"type": "object"}), entries=_list_of({"type": "object"}), total=_INT,
+    ),
+    confidence={"enum": [STRONG, FAIR, WEAK, NONE]},
     likelihood=_object("here", "first", here=_FLOAT, first=_FLOAT), unknown_words=_list_of(_TEXT), caveat=_TEXT,
     hits=_list_of(_HIT), total=_INT, at_least=_BOOL, next=_TEXT_OR_NULL, mode=_TEXT, index=_INDEX, degraded=_DEGRADED,
 )  # fmt: skip

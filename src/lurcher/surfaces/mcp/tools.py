@@ -93,8 +93,10 @@ class Scope:
     label: str
 
     def with_labels(self, answer: Answer) -> Answer:
-        hits = tuple(hit.replace(path=self.label + hit.path) for hit in answer.hits) if self.label else answer.hits
-        return answer.replace(hits=hits)
+        if not self.label:
+            return answer
+        hits = tuple(hit.replace(path=self.label + hit.path) for hit in answer.hits)
+        return answer.replace(hits=hits, usage=None if answer.usage is None else answer.usage.with_label(self.label))
 
 
 Run = Callable[[Call, dict[str, Any]], ToolResult]
@@ -224,8 +226,7 @@ def _references(call: Call, given: dict[str, Any]) -> ToolResult:
             answer = engine.implementations(target, progress=call.progress)
         else:
             answer = engine.calls(target, direction=show, depth=given["depth"], progress=call.progress)
-    entries = getattr(answer, "references" if show == "uses" else show if show == "implementations" else "calls")
-    return answers.render_references(answer, entries, show, given["budget"])
+    return answers.render_references(answer, show, given["budget"])
 
 
 def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
