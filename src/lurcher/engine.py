@@ -392,10 +392,11 @@ class Engine:
         return self._inspection("whether a text occurs", progress, refresh=refresh, check=check).exists(pattern, exact)
 
     def file(
-        self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent
-    ) -> FileAnswer:
-        """The text of a file, if it is in the index and below the folders that the engine was opened for."""
-        return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
+        self, path: str | Path, first: int | None = None, last: int | None = None, *, refresh: bool = True,
+        check: bool = True, progress: Progress = silent
+    ) -> FileAnswer:  # fmt: skip
+        """The text or lines of a file, if it is in the index and below the folders that the engine was opened for."""
+        return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path, first, last)
 
     def export(
         self, format: str, *, folder: str | Path | None = None, refresh: bool = True, progress: Progress = silent

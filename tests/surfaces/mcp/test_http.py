@@ -45,10 +45,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_tools_over_http(address: str, mode: str) -> None:
     async def talk() -> None:
         async with Client(address, mode=mode) as client:
-            assert len((await client.list_tools()).tools) == 10
+            assert len((await client.list_tools()).tools) == 11
             await client.call_tool("index", {})
             found = await client.call_tool("search", {"query": "how are redirects followed"})
-            assert found.structured_content["hits"][0]["path"] == "src/client.py"
+            assert found.content[0].text.startswith("src/client.py:")
             refused = await client.call_tool("outline", {"path": "/etc"})
             assert refused.is_error
 

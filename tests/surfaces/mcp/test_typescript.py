@@ -46,14 +46,14 @@ def test_initialize_and_list(seen: dict[str, Any]) -> None:
     assert seen["server"]["name"] == "lurcher"
     assert {"tools", "resources"} <= set(seen["capabilities"])
     assert "search" in seen["instructions"]
-    assert len(seen["tools"]) == 10
-    assert ["search", True, "object"] in seen["tools"] and ["index", False, "object"] in seen["tools"]
+    assert len(seen["tools"]) == 11 and seen["plain"] == [True] * 11
+    assert ["search", True, "object"] in seen["tools"] and ["read", True, "object"] in seen["tools"]
 
 
 def test_calls_give_text_and_data_that_fits_the_schema(seen: dict[str, Any]) -> None:
     assert seen["indexed"] is False
     assert seen["search"]["structuredContent"]["hits"][0]["path"] == "src/client.py"
-    assert seen["search"]["content"][0]["text"].startswith("src/client.py:")
+    assert "class Client" in seen["text"]
     assert seen["outline"]["structuredContent"]["total"] > 0
 
 
