@@ -78,7 +78,6 @@ OF_THE_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "index": (APART, {}),  # never writes to a store, see below
     "symbol": (FROM_STORE, {"name": "Client.retry"}),
     "projects": (APART, {}),
-    "references": (HERE, {"name": "Client.retry"}),
     "search_history": (HERE, {"query": "begin"}),
     "find_pattern": (HERE, {"query": "begin"}),
     "brief": (HERE, {"name": "src/client.py"}),
