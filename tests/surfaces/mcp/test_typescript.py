@@ -61,7 +61,7 @@ def test_errors(seen: dict[str, Any]) -> None:
     assert seen["refused"]["isError"] is True
     assert seen["refused"]["_meta"]["lurcher/error"]["code"] == "path"
     assert seen["unknown"]["code"] == -32602
-    assert seen["missing"]["code"] == -32002
+    assert seen["missing"]["code"] == -32602
 
 
 def test_resources(seen: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ def test_requests_that_do_not_fit_are_answered_with_an_error(wire: Wire) -> None
     assert wire.ask("tools/call", {"name": 5})["error"]["code"] == -32602
     assert wire.ask("tools/call", {"name": "search", "arguments": []})["error"]["code"] == -32602
     assert wire.ask("resources/read", {})["error"]["code"] == -32602
-    assert wire.ask("resources/read", {"uri": "lurcher://outline/none.py"})["error"]["code"] == -32002
+    assert wire.ask("resources/read", {"uri": "lurcher://outline/none.py"})["error"]["code"] == -32602
     _ok(wire)
 
 

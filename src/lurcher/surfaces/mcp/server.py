@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import anyio.to_thread
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
@@ -47,6 +48,8 @@ INSTRUCTIONS = (
 )
 STRUCTURED = "lurcher/structured"
 """The key of a request's `_meta` by which a client asks for data and its schemas, instead of text."""
+_SAME_FOR_ALL = CacheHint(ttl_ms=3_600_000, scope="public")
+"""What clients may keep: it changes with the version of lurcher alone."""
 _MOST_ENGINES = 6
 _THREADS = 8
 _ROOTS_SECONDS = 1.0
@@ -56,8 +59,6 @@ _MOST_SECONDS = 120.0
 """Limit for a query; none takes this long on a repository of a million units. Indexing has no limit."""
 _PAUSE = 0.1
 """Seconds between two messages about progress."""
-NOT_FOUND = -32002
-"""The error code for a missing resource in older versions of the protocol."""
 
 
 class MCPServer:
@@ -89,6 +90,8 @@ class MCPServer:
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             self.server: Server[Any] = Server(
                 "lurcher", version=VERSION, title="lurcher", instructions=INSTRUCTIONS, lifespan=self._lifespan,
+                cache_hints={"tools/list": _SAME_FOR_ALL, "server/discover": _SAME_FOR_ALL,
+                             "resources/templates/list": _SAME_FOR_ALL},
                 on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
                 on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
                 on_roots_list_changed=self._roots_changed, get_tool_input_schema=_schema_of,
@@ -223,7 +226,7 @@ class MCPServer:
             served = await self._open_engine(access)
             page = await self._thread(lambda: tools.list_resources(served, access, cursor), threading.Event())
         except LurcherError as error:
-            raise _protocol_error(error, ctx) from None
+            raise _protocol_error(error) from None
         return types.ListResourcesResult(resources=page.entries, next_cursor=page.next)
 
     async def _list_templates(
@@ -239,7 +242,7 @@ class MCPServer:
             call = Call(served, access, _Reporter(ctx, stop), self._engine_for)
             found = await self._thread(partial(tools.read_resource, call, params.uri), stop)
         except LurcherError as error:
-            raise _protocol_error(error, ctx) from None
+            raise _protocol_error(error) from None
         return types.ReadResourceResult(contents=[found])
 
     # -- roots ------------------------------------------------------------------------------------------------------------
@@ -377,11 +380,9 @@ def _error_result(error: LurcherError) -> types.CallToolResult:
     )
 
 
-def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
-    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    missing = isinstance(error, PathError) and not modern
+def _protocol_error(error: LurcherError) -> MCPError:
     shown = WORDING.render_json(error.to_dict())
-    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, shown["message"], shown)
+    return MCPError(types.INVALID_PARAMS, shown["message"], shown)
 
 
 # -- standard input and output: one message a line ---------------------------------------------------------------------
