@@ -1,4 +1,4 @@
-"""`lurcher mcp --http`: one process for many sessions and projects, with a token, as the official client and the probe see it."""
+"""`lurcher mcp --http`: one process for many sessions and projects, behind a token; the official client and the probe ask it."""
 
 from __future__ import annotations
 
