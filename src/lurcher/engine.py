@@ -395,15 +395,15 @@ class Engine:
     def exists(
         self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = silent
     ) -> ExistsAnswer:
-        """Whether a text occurs, by itself, in any file: yes is probable, unless it is to be `exact`.
-
-        No is certain where every file was read that may hold text; where not, the answer says which were left out.
-        """
+        """Whether a text occurs, by itself, in any file: yes is probable, unless it is to be `exact`; no is certain."""
         return self._inspection("whether a text occurs", progress, refresh=refresh, check=check).exists(pattern, exact)
 
-    def file(self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> FileAnswer:
-        """The text of a file, if it is in the index and below the folders that the engine was opened for."""
-        return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
+    def file(
+        self, path: str | Path, first: int | None = None, last: int | None = None, *, refresh: bool = True,
+        check: bool = True, progress: Progress = silent
+    ) -> FileAnswer:  # fmt: skip
+        """The text or lines of a file, if it is in the index and below the folders that the engine was opened for."""
+        return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path, first, last)
 
     def export(
         self, format: str, *, folder: str | Path | None = None, refresh: bool = True, progress: Progress = silent
@@ -419,10 +419,7 @@ class Engine:
         return self._inspection("how files are connected", progress, refresh=refresh, check=check).graph(path, hops, most)
 
     def listed(self, path: str, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> str:
-        """The file that hits call by this very path; an error for any other path, the same whether or not there is a file.
-
-        For surfaces that others can reach: the file system is not read, so nothing is told of it.
-        """
+        """The file that hits call by this very path; any other path is the same error, whether or not there is such a file."""
         return self._inspection("whether a file is in the index", progress, refresh=refresh, check=check).listed(path)
 
     def examples(self, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> Examples:
@@ -597,6 +594,5 @@ def diagnose(
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     for item in paths:
         find_root(item)
-    yield from examine_all(
-        lambda: Engine.open(paths, overrides=overrides).projects, progress, quick=quick, services=(store_health,)
-    )
+    opened = partial(Engine.open, paths, overrides=overrides)
+    yield from examine_all(lambda: opened().projects, progress, quick=quick, services=(store_health,))

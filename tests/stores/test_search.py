@@ -76,7 +76,12 @@ OF_THE_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "search": (FROM_STORE, {"query": "how are redirects followed"}),
     "status": (FROM_STORE, {}),
     "index": (APART, {}),  # never writes to a store, see below
+    "symbol": (FROM_STORE, {"name": "Client.retry"}),
+    "projects": (APART, {}),
+    "search_history": (HERE, {"query": "begin"}),
     "find_pattern": (HERE, {"query": "begin"}),
+    "brief": (HERE, {"name": "src/client.py"}),
+    "read": (HERE, {"path": "src/client.py"}),
     "explain_change": (HERE, {"path": "src/client.py", "start_line": 8}),
     "related": (HERE, {"path": "src/client.py", "line": 8}),
     "outline": (HERE, {"path": "src/client.py"}),
@@ -177,7 +182,7 @@ def test_every_endpoint_says_what_a_store_does_for_it() -> None:
 
 def test_every_tool_says_what_a_store_does_for_it() -> None:
     tools = pytest.importorskip("lurcher.surfaces.mcp.tools")
-    assert {tool.name for tool in tools.TOOLS} == set(OF_THE_TOOLS)
+    assert set(tools.BY_NAME) == set(OF_THE_TOOLS)
 
 
 def test_every_method_says_what_a_store_does_for_it() -> None:
@@ -265,7 +270,7 @@ def called(name: str, folder: Path, **more: Any) -> Any:
     tools = pytest.importorskip("lurcher.surfaces.mcp.tools")
     from lurcher.surfaces.mcp.requests import Access, check_arguments
 
-    tool = next(tool for tool in tools.TOOLS if tool.name == name)
+    tool = tools.BY_NAME[name]
     with Session.open(folder) as served:
         call = tools.Call(served, Access((folder.resolve(),)), lambda *_: None, lambda access: served)
         return tool.run(call, check_arguments(tool.parameters, {**OF_THE_TOOLS[name][1], **more}))

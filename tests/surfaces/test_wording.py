@@ -159,5 +159,5 @@ def test_the_string_of_an_error_is_plain_text() -> None:
 
 
 def test_every_tool_has_its_arguments() -> None:
-    tools = pytest.importorskip("lurcher.surfaces.mcp.tools").TOOLS
-    assert {tool.name for tool in tools} == set(ARGUMENTS)
+    tools = pytest.importorskip("lurcher.surfaces.mcp.tools").BY_NAME
+    assert set(tools) == set(ARGUMENTS)

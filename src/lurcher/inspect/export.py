@@ -1,4 +1,4 @@
-"""The definitions of an index in formats that other programs read: SCIP, with their references, and the tags of universal-ctags for editors."""
+"""The definitions and references of an index in SCIP, and its definitions as tags of universal-ctags for editors."""
 
 from __future__ import annotations
 

@@ -214,11 +214,11 @@ class Inspection:
 
         return self._answer(work)
 
-    def file(self, path: str | Path) -> FileAnswer:
-        from lurcher.inspect.outline import whole
+    def file(self, path: str | Path, first: int | None, last: int | None) -> FileAnswer:
+        from lurcher.inspect.outline import read_lines
 
         names = self._workspace.candidate_paths(path)
-        return self._answer(lambda snapshot, basis: whole(snapshot, self._file(snapshot, names), basis))
+        return self._answer(lambda snapshot, basis: read_lines(snapshot, self._file(snapshot, names), first, last, basis))
 
     def export(self, format: str, folder: str | Path | None) -> Export:
         from lurcher.inspect.export import FORMATS, export

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.errors import FilterError
+from lurcher.answer.hits import find_headers
+from lurcher.errors import FilterError, QueryError
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.inspect import Basis, plain_fields
+from lurcher.runtime.process import format_count
 from lurcher.storage.segment import KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
@@ -135,13 +137,16 @@ def _symbol(item: Definition, children: tuple[OutlineSymbol, ...] = ()) -> Outli
 
 @dataclass(frozen=True, slots=True)
 class FileAnswer:
-    """A file's text as it was indexed: decoded, and only of files that are in the index."""
+    """The text of a file of the index, or some of its lines, decoded as it was indexed; `lines` is how many the file has."""
 
     path: str
     language: str
     lines: int
     text: str
     basis: Basis
+    start_line: int = 1
+    headers: tuple[tuple[int, str], ...] = ()
+    """Line and signature of the definitions that begin above the text and reach into it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -149,6 +154,14 @@ class FileAnswer:
         }  # fmt: skip
 
 
-def whole(snapshot: Snapshot, file: int, basis: Basis) -> FileAnswer:
-    text = snapshot.file_text(file).decode("utf-8", "replace")
-    return FileAnswer(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), text, basis)
+def read_lines(snapshot: Snapshot, file: int, first: int | None, last: int | None, basis: Basis) -> FileAnswer:
+    """The lines from `first` to `last`, the file's own where they are not given; more than there are is no error."""
+    path, total = snapshot.path(file), snapshot.lines_of(file)
+    start = 1 if first is None else first
+    if start < 1 or (start > total and start > 1) or (last is not None and last < start):
+        raise QueryError(f"there are no lines {start}-{last or total} in {path}", f"it has {format_count(total, 'line')}")
+    rows = snapshot.file_text(file).split(b"\n")
+    shown = b"\n".join(rows[start - 1 : last])
+    begin = sum(len(row) + 1 for row in rows[: start - 1]) + len(shown) - len(shown.lstrip())
+    headers = find_headers(snapshot, file, begin, start) if start > 1 else ()
+    return FileAnswer(path, snapshot.language(file), total, shown.decode("utf-8", "replace"), basis, start, headers)

@@ -4,6 +4,7 @@ const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio
 const { ListRootsRequestSchema } = require("@modelcontextprotocol/sdk/types.js");
 const { pathToFileURL } = require("node:url");
 
+const DATA = { "lurcher/structured": true };
 const [program, repository, slow, ...args] = process.argv.slice(2);
 
 async function connected(roots, extra) {
@@ -22,11 +23,13 @@ async function main() {
   seen.server = client.getServerVersion();
   seen.capabilities = Object.keys(client.getServerCapabilities());
   seen.instructions = client.getInstructions();
-  const { tools } = await client.listTools();
+  seen.plain = (await client.listTools()).tools.map((tool) => tool.outputSchema === undefined);
+  const { tools } = await client.listTools({ _meta: DATA });
   seen.tools = tools.map((tool) => [tool.name, tool.annotations.readOnlyHint, tool.outputSchema.type]);
   seen.indexed = (await client.callTool({ name: "index", arguments: {} })).isError === true;
-  seen.search = await client.callTool({ name: "search", arguments: { query: "how are redirects followed", limit: 2 } });
-  seen.outline = await client.callTool({ name: "outline", arguments: { path: "src/client.py" } });
+  seen.search = await client.callTool({ name: "search", arguments: { query: "how are redirects followed", limit: 2 }, _meta: DATA });
+  seen.text = (await client.callTool({ name: "read", arguments: { path: "src/client.py" }, _meta: DATA })).structuredContent.text;
+  seen.outline = await client.callTool({ name: "outline", arguments: { path: "src/client.py" }, _meta: DATA });
   seen.refused = await client.callTool({ name: "outline", arguments: { path: "../../etc" } });
   seen.unknown = await client.callTool({ name: "dowse", arguments: {} }).catch((error) => ({ code: error.code, data: error.data }));
   seen.resources = (await client.listResources()).resources.map((resource) => resource.uri);
@@ -49,11 +52,11 @@ async function main() {
   });
   seen.cancelled = await call.then(() => "finished", (error) => String(error));
   seen.progress = progress;
-  seen.after = (await other.callTool({ name: "status", arguments: {} })).structuredContent;
+  seen.after = (await other.callTool({ name: "status", arguments: {}, _meta: DATA })).structuredContent;
   await other.close();
 
   const rooted = await connected([repository], []);
-  seen.roots = (await rooted.callTool({ name: "status", arguments: {} })).structuredContent.roots.map((root) => root.root);
+  seen.roots = (await rooted.callTool({ name: "status", arguments: {}, _meta: DATA })).structuredContent.roots.map((root) => root.root);
   seen.outside = await rooted.callTool({ name: "outline", arguments: { path: slow } });
   await rooted.close();
   process.stdout.write(JSON.stringify(seen));

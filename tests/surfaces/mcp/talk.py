@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import anyio.from_thread
 from mcp import Client, StdioServerParameters
 
 from lurcher.surfaces.mcp.requests import starting_access
-from lurcher.surfaces.mcp.server import MCPServer
+from lurcher.surfaces.mcp.server import STRUCTURED, MCPServer
 from tests.conftest import environment
 
 
@@ -52,7 +53,8 @@ class Talk(AbstractContextManager["Talk"]):
         return self._portal.call(self.client.call_tool, name, arguments)
 
     def data(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        result = self.call(name, **arguments)
+        """The answer of a client that asks for data."""
+        result = self._portal.call(partial(self.client.call_tool, name, arguments, meta={STRUCTURED: True}))
         assert not result.is_error, result.content[0].text
         return dict(result.structured_content)
 
@@ -133,4 +135,4 @@ class Wire(AbstractContextManager["Wire"]):
         return self.answer(self.begin(method, params))
 
     def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        return self.ask("tools/call", {"name": name, "arguments": arguments})
+        return self.ask("tools/call", {"name": name, "arguments": arguments, "_meta": {STRUCTURED: True}})

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
+from mcp import Client
 
 from lurcher.answer import count_tokens
 from lurcher.engine import Engine
+from lurcher.surfaces.mcp.answers import fit_data
 from lurcher.surfaces.mcp.requests import input_schema
-from lurcher.surfaces.mcp.server import INSTRUCTIONS
-from lurcher.surfaces.mcp.tools import TOOLS
-from tests.surfaces.mcp.talk import Talk
+from lurcher.surfaces.mcp.server import INSTRUCTIONS, STRUCTURED
+from lurcher.surfaces.mcp.tools import TOOLS, UNLISTED
+from tests.surfaces.mcp.talk import Near, Talk
 
 NAMES = [
-    "search", "find_pattern", "explain_change", "related", "outline", "context", "impact", "references", "exists", "index",
+    "search", "symbol", "references", "search_history", "explain_change", "brief", "outline", "read", "impact", "projects",
     "status",
 ]  # fmt: skip
 
@@ -25,8 +29,9 @@ def test_the_tools_are_those_of_the_design(talk: Talk) -> None:
     assert [tool.name for tool in listed] == NAMES
     for tool in listed:
         assert tool.description and tool.title
-        assert tool.input_schema["type"] == tool.output_schema["type"] == "object"
-        assert tool.annotations.read_only_hint is (tool.name != "index")
+        assert tool.input_schema["type"] == "object"
+        assert tool.output_schema is None  # only for clients that ask, see below
+        assert tool.annotations.read_only_hint is True
         assert tool.annotations.idempotent_hint is True
         assert tool.annotations.destructive_hint is False
         assert tool.annotations.open_world_hint is False
@@ -36,7 +41,91 @@ def test_descriptions_and_schemas_cost_less_than_1300_tokens() -> None:
     shown = [
         {"name": tool.name, "description": tool.description, "inputSchema": input_schema(tool.parameters)} for tool in TOOLS
     ]
-    assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1300
+    assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) <= 1300
+
+
+def test_data_and_its_schemas_are_for_clients_that_ask(talk: Talk, repository: Path) -> None:
+    async def listed(client: Client) -> list[Any]:
+        return list((await client.list_tools(meta={STRUCTURED: True})).tools)
+
+    with Near(repository) as other:
+        schemas = {tool.name: tool.output_schema for tool in other.do(listed, other.client)}
+    assert all(schema["type"] == "object" for schema in schemas.values())
+    calls: dict[str, dict[str, Any]] = {
+        "search": {"query": "redirects"}, "symbol": {"name": "Client"}, "references": {"name": "Client"},
+        "search_history": {"query": "begin"}, "explain_change": {"path": "src/client.py"}, "brief": {"name": "src/client.py"},
+        "outline": {"path": "src"}, "read": {"path": "src/client.py"}, "impact": {"path": "src/client.py"}, "projects": {},
+        "status": {},
+    }  # fmt: skip
+    assert list(calls) == NAMES
+    for name, arguments in calls.items():
+        plain = talk.call(name, **arguments)
+        assert not plain.is_error and plain.structured_content is None and plain.content[0].text
+        jsonschema.validate(talk.data(name, **arguments), schemas[name])
+
+
+@pytest.mark.parametrize("budget", [300, 1000, 4000])
+def test_the_budget_covers_all_that_is_sent(talk: Talk, budget: int) -> None:
+    for name, arguments in {
+        "search": {"query": "how are redirects followed"}, "outline": {"path": "src"}, "symbol": {"name": "Client"},
+        "read": {"path": "src/client.py"}, "search_history": {"query": "begin"}, "impact": {"path": "src/client.py"},
+    }.items():  # fmt: skip
+        assert count_tokens(talk.text(name, budget=budget, **arguments)) <= budget
+        data = talk.data(name, budget=budget, **arguments)
+        sent = count_tokens(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
+        assert sent <= budget or not any(data[key] for key in ("hits", "definitions", "files") if key in data), (name, sent)
+
+
+def test_data_that_does_not_fit_says_how_much_is_missing() -> None:
+    hit = {"path": "a.py", "text": "word " * 500, "places": [{"start_line": 1}, {"start_line": 9, "text": "more " * 500}]}
+    kept = fit_data({"hits": [hit, hit], "total": 2}, 700)
+    assert [bool(item["text"]) for item in kept["hits"]] == [True, False]
+    assert kept["left_out"] == 3 and hit["text"]
+    few = fit_data({"entries": [{"path": f"{n}.py", "line": n} for n in range(500)], "total": 500}, 300)
+    assert 0 < len(few["entries"]) < 50 and few["left_out"] == 500 - len(few["entries"])
+    small = {"entries": [1, 2, 3]}
+    assert fit_data(small, 300) is small
+
+
+def test_a_symbol_is_shown_whole(talk: Talk) -> None:
+    text = talk.text("symbol", name="parse_cookie")
+    assert text.startswith("src/cookies.py:") and "def parse_cookie" in text and "return" in text
+    assert talk.data("symbol", name="Client")["definitions"][0]["path"] == "src/client.py"
+    assert "nothing defines no_such_name" in talk.text("symbol", name="no_such_name")
+
+
+def test_read_shows_lines_below_the_signatures_around_them(talk: Talk) -> None:
+    lines = talk.data("outline", path="src/client.py")["files"][0]["symbols"]
+    method = next(symbol for symbol in lines if symbol["qualified"] == "Client.__init__")
+    text = talk.text("read", path="src/client.py", start_line=method["start_line"] + 1, end_line=method["end_line"])
+    head, *rest = text.split("\n")
+    assert head == f"src/client.py:{method['start_line'] + 1}-{method['end_line']}"
+    assert rest[0].startswith("class Client") and rest[1].strip().startswith("def __init__")
+    whole = talk.data("read", path="src/client.py", budget=20_000)
+    assert (whole["start_line"], whole["end_line"]) == (1, whole["lines"])
+    cut = talk.text("read", path="src/client.py", budget=120)
+    assert "go on with start_line=" in cut and count_tokens(cut) <= 120
+
+
+def test_a_brief_is_about_a_file_a_symbol_or_a_folder(talk: Talk) -> None:
+    assert talk.text("brief", name="src/client.py").startswith("# Before you edit src/client.py")
+    assert talk.data("brief", name="parse_cookie")["path"] == "src/cookies.py"
+    assert talk.data("brief", name="src")["files"] > 1
+
+
+def test_projects_and_the_parameter_that_takes_them(talk: Talk, repository: Path) -> None:
+    assert talk.data("projects") == {
+        "projects": [{"name": "repository", "folder": str(repository), "indexed": True}], "total": 1,
+    }  # fmt: skip
+    for project in ("repository", str(repository), str(repository / "src")):
+        assert talk.data("search", query="redirect", project=project)["hits"]
+    assert talk.error("search", query="x", project="other")["code"] == "path"
+    assert talk.error("search", query="x", project="/etc")["code"] == "path"
+
+
+def test_tools_that_are_not_listed_answer_all_the_same(talk: Talk) -> None:
+    assert {tool.name for tool in UNLISTED} == {"find_pattern", "related", "context", "exists", "index"}
+    assert talk.text("find_pattern", query="begin") == talk.text("search_history", query="begin")
 
 
 def test_the_first_sentence_says_when_to_use_it_instead_of_grep() -> None:
@@ -49,9 +138,9 @@ def test_the_first_sentence_says_when_to_use_it_instead_of_grep() -> None:
 
 
 def test_search_gives_the_hits_of_the_engine(talk: Talk, repository: Path) -> None:
-    data = talk.data("search", query="how are redirects followed", limit=5)
-    with Engine.open(repository) as engine:
-        expected = engine.search("how are redirects followed", limit=5, budget=1600)
+    data = talk.data("search", query="how are redirects followed", limit=5, budget=5000)
+    with Engine.open(repository, overrides={"search.patience": 4}) as engine:  # as servers have it
+        expected = engine.search("how are redirects followed", limit=5, budget=2000)
     assert [(hit["path"], hit["start_line"], hit["text"]) for hit in data["hits"]] == [
         (hit.path, hit.start_line, hit.text) for hit in expected.hits
     ]
@@ -69,11 +158,13 @@ def test_text_has_places_and_code_within_the_budget(talk: Talk) -> None:
 
 
 def test_pages_follow_each_other(talk: Talk) -> None:
-    first = talk.data("search", query="count the redirects of a request", limit=3)
-    second = talk.data("search", query="count the redirects of a request", limit=3, cursor=first["next"])
+    first = talk.data("search", query="count the redirects of a request", limit=3, budget=5000)
+    second = talk.data("search", query="count the redirects of a request", limit=3, budget=5000, cursor=first["next"])
     places = [(hit["path"], hit["start_line"]) for page in (first, second) for hit in page["hits"]]
     assert len(set(places)) == 6
-    assert f"cursor={first['next']}" in talk.text("search", query="count the redirects of a request", limit=3)
+    text = talk.text("search", query="count the redirects of a request", limit=3)
+    following = talk.text("search", query="count the redirects of a request", limit=3, cursor=text.rpartition("cursor=")[2])
+    assert following and following != text
 
 
 def test_a_folder_a_file_or_a_language_narrows(talk: Talk, repository: Path) -> None:
@@ -86,10 +177,8 @@ def test_a_folder_a_file_or_a_language_narrows(talk: Talk, repository: Path) -> 
 
 
 def test_nothing_found_is_no_error(talk: Talk) -> None:
-    result = talk.call("search", query="zzzyxq", mode="literal")
-    assert not result.is_error
-    assert result.structured_content["hits"] == []
-    assert "nothing found" in result.content[0].text
+    assert talk.data("search", query="zzzyxq", mode="literal")["hits"] == []
+    assert "nothing found" in talk.text("search", query="zzzyxq", mode="literal")
 
 
 def test_modes_and_sources(talk: Talk) -> None:
@@ -99,11 +188,11 @@ def test_modes_and_sources(talk: Talk) -> None:
     assert talk.data("search", query="begin", source="history")["hits"][0]["commit"]["subject"] == "Begin"
 
 
-def test_find_pattern_shows_commits(talk: Talk) -> None:
-    data = talk.data("find_pattern", query="begin", outcome=["success"], path="src")
+def test_search_history_shows_commits(talk: Talk) -> None:
+    data = talk.data("search_history", query="begin", outcome=["success"], path="src")
     assert data["hits"][0]["commit"]["subject"] == "Begin"
     assert data["hits"][0]["commit"]["outcome"]["verdict"] == "success"
-    assert "Begin" in talk.text("find_pattern", query="begin", since="10y")
+    assert "Begin" in talk.text("search_history", query="begin", since="10y")
 
 
 def test_explain_change_names_the_authors_of_lines(talk: Talk) -> None:
@@ -154,8 +243,16 @@ def test_status(talk: Talk, repository: Path) -> None:
         ("search", {"query": "(", "mode": "literal"}, "query"),
         ("search", {"query": "x" * 300_000}, "usage"),
         ("search", {"query": "x", "path": "no/such/folder"}, "path"),
-        ("find_pattern", {"query": "x", "since": "yesteryear"}, "filter"),
-        ("find_pattern", {"query": "x", "outcome": ["splendid"]}, "usage"),
+        ("search_history", {"query": "x", "since": "yesteryear"}, "filter"),
+        ("search_history", {"query": "x", "outcome": ["splendid"]}, "usage"),
+        ("symbol", {"name": ""}, "query"),
+        ("read", {"path": "src/client.py", "start_line": 100_000}, "query"),
+        ("read", {"path": "src/client.py", "start_line": 9, "end_line": 3}, "query"),
+        ("read", {"path": "/etc/passwd"}, "path"),
+        ("read", {"path": "../../etc/passwd"}, "path"),
+        ("read", {"path": "src"}, "path"),
+        ("brief", {"name": "/etc/passwd"}, "path"),
+        ("brief", {"name": "no_such_name"}, "path"),
         ("explain_change", {"path": "src/client.py", "start_line": 100_000}, "query"),
         ("related", {"path": "src/client.py", "line": 100_000}, "query"),
         ("outline", {"path": "src/client.py", "kinds": ["spell"]}, "filter"),

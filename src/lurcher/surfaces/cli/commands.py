@@ -338,6 +338,11 @@ def run_config(parsed: Namespace) -> int:
 
 
 def run_mcp(parsed: Namespace) -> int:
+    if parsed.http:
+        from lurcher.surfaces import http
+
+        http.run_mcp(parsed.root, overrides_of(parsed.set), parsed)
+        return FOUND
     from lurcher.surfaces.mcp import serve_stdio
 
     serve_stdio(parsed.root, overrides_of(parsed.set))

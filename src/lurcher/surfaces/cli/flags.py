@@ -26,6 +26,17 @@ class Command:
         return " ".join([parameter.usage for parameter in self.parameters if parameter.place] + ["[flags]"])
 
 
+_LISTEN = (
+    Parameter(
+        "host", help="address to listen on; one that others can reach needs a token", metavar="ADDRESS",
+        default="127.0.0.1",
+    ),
+    Parameter("port", "int", "port to listen on; 0: any", metavar="N", default=7433),
+    Parameter(
+        "token", help="what clients have to send; LURCHER_SERVE_TOKEN is safer, since process lists do not show it",
+        metavar="SECRET",
+    ),
+)
 _INSPECT = (p.JSON, p.SET, p.QUIET)
 _PLACE = Parameter("place", help="a file or folder", place="optional", metavar="PATH", default="here")
 _COMMON_MODES = ("auto", "hybrid", "lexical", "dense")
@@ -178,15 +189,7 @@ COMMANDS: tuple[Command, ...] = (
         "serve", "serve the HTTP API and a page for the browser, until Ctrl-C",
         (
             p.PATHS,
-            Parameter(
-                "host", help="address to listen on; one that others can reach needs a token", metavar="ADDRESS",
-                default="127.0.0.1",
-            ),
-            Parameter("port", "int", "port to listen on; 0: any", metavar="N", default=7433),
-            Parameter(
-                "token", help="what clients have to send; LURCHER_SERVE_TOKEN is safer, since process lists do not show it",
-                metavar="SECRET",
-            ),
+            *_LISTEN,
             Parameter("open", "switch", "open the page in the browser"), p.SET,
         ),
         "lurcher serve --open",
@@ -241,7 +244,7 @@ COMMANDS: tuple[Command, ...] = (
             Parameter(
                 "root", help="allow only what is below this folder", metavar="FOLDER", many=True, default="the project here"
             ),
-            p.SET,
+            Parameter("http", "switch", "serve many agents over HTTP instead, at /mcp"), *_LISTEN, p.SET,
         ),
         "lurcher mcp --root ~/project",
     ),

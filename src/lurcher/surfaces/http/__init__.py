@@ -10,15 +10,17 @@ import re
 import socket
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from lurcher.errors import ConfigError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from lurcher.config import Settings
     from lurcher.engine import Engine
-    from lurcher.surfaces.http.app import MountedApp
+    from lurcher.surfaces.http.app import Access, MountedApp
 
 
 INSTALL = "pip install 'lurcher[web]'"
@@ -44,28 +46,20 @@ def mounted_apps(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[s
     return (MountedApp("/mcp", app, app.lifespan),)
 
 
-def run(engine: Engine, parsed: Namespace) -> None:
-    """Serve until a signal comes."""
-    import asyncio
-
+@contextmanager
+def listen(settings: Settings, parsed: Namespace) -> Iterator[tuple[socket.socket, Access, str]]:
+    """The socket of a server, who may call it, and its address; refuses to be reachable from elsewhere without a token."""
     try:
-        from lurcher.surfaces.http.app import Access, build_app
-        from lurcher.surfaces.http.server import bind, is_loopback, make_server
+        from lurcher.surfaces.http.app import Access
+        from lurcher.surfaces.http.server import bind, is_loopback
     except ModuleNotFoundError as missing:
         if missing.name and missing.name.split(".")[0] == "lurcher":
             raise
-        raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
-    from lurcher.indexing.watcher import monitor_trees
-    from lurcher.surfaces.cli.search_cmd import overrides_of
-    from lurcher.surfaces.http.service import Service
-
-    settings = engine.settings
+        raise MissingExtra("a server over HTTP needs the extra web", INSTALL) from None
     host = parsed.host or settings.serve.host
-    port = settings.serve.port if parsed.port is None else parsed.port
     token = parsed.token or settings.serve.token
     check_token(token)
-    bound = bind(host, port)
-    with bound:
+    with bind(host, settings.serve.port if parsed.port is None else parsed.port) as bound:
         loopback = is_loopback(bound)
         if not loopback and not token:
             raise UsageError(
@@ -73,15 +67,28 @@ def run(engine: Engine, parsed: Namespace) -> None:
                 f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",
             )
         port = bound.getsockname()[1]
+        named = f"[{host}]" if ":" in host else host
         hosts = (host, socket.gethostname(), *settings.serve.hosts.split())
-        access = Access(port, loopback, hosts, token)
+        yield bound, Access(port, loopback, hosts, token), f"http://{named}:{port}/"
+
+
+def run(engine: Engine, parsed: Namespace) -> None:
+    """Serve until a signal comes."""
+    import asyncio
+
+    settings = engine.settings
+    with listen(settings, parsed) as (bound, access, where):
+        from lurcher.indexing.watcher import monitor_trees
+        from lurcher.surfaces.cli.search_cmd import overrides_of
+        from lurcher.surfaces.http.app import build_app
+        from lurcher.surfaces.http.server import make_server
+        from lurcher.surfaces.http.service import Service
+
         service = Service(engine)
         app = build_app(
             engine, access, editor=check_editor(settings.serve.editor), service=service,
-            beside=mounted_apps(engine, overrides_of(parsed.set), hosts),
+            beside=mounted_apps(engine, overrides_of(parsed.set), access.hosts),
         )  # fmt: skip
-        named = f"[{host}]" if ":" in host else host
-        where = f"http://{named}:{port}/"
         server = make_server(app, service.end)
         # Queries run in threads; the event loop must not wait long for the interpreter lock.
         sys.setswitchinterval(_TURN)
@@ -90,12 +97,37 @@ def run(engine: Engine, parsed: Namespace) -> None:
             if parsed.open:
                 import webbrowser
 
-                webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
+                webbrowser.open(where + (f"?{urlencode({'token': access.token})}" if access.token else ""))
             asyncio.run(server.serve(sockets=[bound]))
             if not service.done(_LAST_SECONDS):
                 # Nobody waits for the running threads any more, and an index survives the end of its writer at any point.
                 sys.stderr.flush()
                 os._exit(0)
+
+
+def run_mcp(roots: Sequence[str], overrides: Mapping[str, Any], parsed: Namespace) -> None:
+    """Serve MCP alone, for many sessions and all projects below the roots, until a signal comes."""
+    import asyncio
+
+    from lurcher import config
+    from lurcher.surfaces.mcp import streamable_app
+
+    with listen(config.load(None, overrides), parsed) as (bound, access, where):
+        from starlette.applications import Starlette
+        from starlette.routing import Route
+
+        from lurcher.surfaces.http.app import Guard
+        from lurcher.surfaces.http.server import make_server
+
+        # The guard checks Host and Origin, for the port that is really used.
+        app = streamable_app(roots or ["."], overrides, hosts=None)
+        inner = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: app.lifespan())
+        guard = Guard(inner, port=access.port, hosts=access.hosts, token=access.token, loopback=access.loopback)
+        server = make_server(guard, lambda: None)
+        sys.setswitchinterval(_TURN)
+        with server.end_on_signals():
+            print(f"serving agents at {where}mcp", file=sys.stderr, flush=True)
+            asyncio.run(server.serve(sockets=[bound]))
 
 
 def check_token(token: str) -> None:

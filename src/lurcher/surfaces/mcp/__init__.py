@@ -102,17 +102,17 @@ def streamable_app(
     roots: Sequence[str | Path],
     overrides: Mapping[str, Any] | None = None,
     *,
-    hosts: Sequence[str] = ("127.0.0.1:*", "localhost:*", "[::1]:*"),
+    hosts: Sequence[str] | None = ("127.0.0.1:*", "localhost:*", "[::1]:*"),
     origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"),
     most_bytes: int = 4_000_000,
-    most_sessions: int = 64,
 ) -> MountedMCP:
     """The same server over streamable HTTP.
 
         app = streamable_app(["/path/to/repository"])
         Starlette(routes=[Route("/mcp", endpoint=app)], lifespan=lambda _: app.lifespan())
 
-    Clients see nothing outside of `roots`. `hosts` and `origins` are the allowed values of these request headers.
+    Clients see nothing outside of `roots`. `hosts` and `origins` are the allowed values of these request headers; without
+    `hosts` they are not checked, for apps behind a guard that does. Nothing is kept of a client between its calls.
     """
     need_extra()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -123,10 +123,10 @@ def streamable_app(
 
     server = MCPServer(starting_access([str(root) for root in roots], Path.cwd()), overrides, surface="mcp-http")
     security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=list(hosts), allowed_origins=list(origins)
+        enable_dns_rebinding_protection=hosts is not None, allowed_hosts=list(hosts or ()), allowed_origins=list(origins)
     )
     return MountedMCP(
         StreamableHTTPSessionManager(
-            app=server.server, security_settings=security, max_request_body_size=most_bytes, max_sessions=most_sessions
+            app=server.server, security_settings=security, max_request_body_size=most_bytes, stateless=True
         )
     )

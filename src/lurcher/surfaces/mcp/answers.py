@@ -1,27 +1,31 @@
-"""Answers for agents: compact text within a budget of tokens, and the same entries as data, with the schema of each.
+"""Answers for agents: compact text within a budget of tokens, or for clients that ask the same entries as data, with schemas.
 
-Entries that do not fit are counted and the text says so; nothing is cut off silently.
+Entries that do not fit are counted and the answer says so; nothing is cut off silently.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from lurcher import answer as tokens
 from lurcher import surfaces as p
 from lurcher.runtime.process import format_count
 from lurcher.surfaces.mcp.requests import WORDING
-from lurcher.types import FAIR, NONE, STRONG, WEAK, Answer, Degraded, Hit, IndexState, Place, headers_data
+from lurcher.types import FAIR, NONE, STRONG, WEAK, headers_data, with_headers
 
 if TYPE_CHECKING:
+    from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.context import ContextAnswer
     from lurcher.inspect.exists import ExistsAnswer
     from lurcher.inspect.explain import ExplainAnswer, Writer
     from lurcher.inspect.impact import Dependent, ImpactAnswer
-    from lurcher.inspect.outline import OutlineAnswer, OutlineFile, OutlineSymbol
+    from lurcher.inspect.outline import FileAnswer, OutlineAnswer, OutlineFile, OutlineSymbol
     from lurcher.inspect.references.calls import AnyReferences
+    from lurcher.types import Answer, Degraded, Hit, IndexState, Place, SymbolAnswer, SymbolHit
 
 
 BUDGET: int = p.BUDGET.on(p.MCP).default
@@ -51,9 +55,38 @@ def entry_budget(budget: int) -> int:
     return max(1, budget - min(250, max(40, budget // 8)))
 
 
-def hits_budget(budget: int) -> int:
-    """The part of a budget for the texts of hits; the rest is for their locations and notes."""
-    return max(1, budget * 4 // 5)
+def fit_data(data: dict[str, Any], budget: int) -> dict[str, Any]:
+    """The data within a budget: the last hits lose their text first, then the longest list its last entries.
+
+    `left_out` counts what is missing.
+    """
+    if _size(data) <= budget:
+        return data
+    data, dropped = dict(data), 0
+    left = budget - _size(data) - _LEFT_OUT_TOKENS
+    if "hits" in data:
+        hits = data["hits"] = [{**hit, "places": [dict(place) for place in hit["places"]]} for hit in data["hits"]]
+        for holder in (item for hit in reversed(hits) for item in (*reversed(hit["places"]), hit)):
+            if left < 0 and holder.get("text"):
+                left += _size(holder["text"]) - 1
+                holder["text"], dropped = "", dropped + 1
+    while left < 0:
+        lists = [name for name, value in data.items() if isinstance(value, list) and value]
+        if not lists:
+            break
+        longest = max(lists, key=lambda name: _size(data[name]))
+        entries = data[longest]
+        many = max(1, -left * len(entries) // (2 * _size(entries)))  # entries differ in size: half of it, and look again
+        data[longest], dropped = entries[:-many], dropped + many
+        left = budget - _size(data) - _LEFT_OUT_TOKENS
+    return {**data, "left_out": dropped}
+
+
+_LEFT_OUT_TOKENS = 8
+
+
+def _size(value: Any) -> int:
+    return tokens.count_tokens(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def render_search(answer: Answer, budget: int) -> ToolResult:
@@ -230,6 +263,74 @@ def render_context(answer: ContextAnswer, budget: int) -> ToolResult:
         **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, (answer.path,))
+
+
+def render_brief(answer: BriefAnswer, budget: int) -> ToolResult:
+    text = _pack([answer.text], budget, "", answer.basis.degraded)
+    data = {
+        "path": answer.path, "symbol": answer.symbol, "commits": answer.commits, "reverted": answer.reverted,
+        "hotfixed": answer.hotfixed, "dependents": answer.dependents,
+        "sections": [section.to_dict() for section in answer.sections],
+        **_index_data(answer.basis.index, answer.basis.degraded),
+    }  # fmt: skip
+    return ToolResult(text, data, (answer.path,))
+
+
+def render_symbol(answer: SymbolAnswer, read: Callable[[str, int, int], str], budget: int) -> ToolResult:
+    """Definitions in order, whole while they fit, else their signatures. `read` gives the lines of a file."""
+    left = entry_budget(budget)
+    parts: list[str] = []
+    shown: list[dict[str, Any]] = []
+    for number, hit in enumerate(answer.definitions):
+        head = f"{hit.path}:{hit.start_line}-{hit.end_line} {hit.qualified}\n"
+        rest = sum(tokens.count_tokens(_signature(other)) for other in answer.definitions[number + 1 :])
+        body = read(hit.path, hit.start_line, hit.end_line).rstrip("\n")
+        whole = f"{head}{body}\n" if body else ""
+        fits = bool(whole) and tokens.count_tokens(whole) <= left - min(rest, left // 2)
+        part = whole if fits else _signature(hit)
+        left -= tokens.count_tokens(part) + 1
+        if left < 0 and parts:
+            break
+        parts.append(part)
+        shown.append({**hit.to_dict(), **({"text": body} if fits else {})})
+    total = len(answer.definitions)
+    more = f"{len(parts)} of {format_count(total, 'definition')}" if len(parts) < total else ""
+    first = "" if total else f"nothing defines {answer.name[:200]}; search finds what is like it"
+    text = _pack(parts, budget, _join_lines(first, more), answer.degraded)
+    data = {"name": answer.name, "definitions": shown, "total": total, **_index_data(answer.index, answer.degraded)}
+    return ToolResult(text, data, tuple(dict.fromkeys(entry["path"] for entry in shown)))
+
+
+def _signature(hit: SymbolHit) -> str:
+    return f"{hit.path}:{hit.start_line}-{hit.end_line} {hit.qualified}\n{hit.signature} …\n"
+
+
+def render_lines(answer: FileAnswer, budget: int) -> ToolResult:
+    """Whole lines, as many as fit; the rest is named, so that it can be read next."""
+    rows = answer.text.removesuffix("\n").split("\n")
+    above = with_headers("", answer.headers)
+    left = entry_budget(budget) - tokens.count_tokens(above)
+    kept, cut = _take_fitting(rows, lambda row: row, left)
+    last = answer.start_line + len(kept) - 1
+    more = f"{format_count(answer.lines, 'line')} in all; go on with start_line={last + 1}" if cut else ""
+    shown = "\n".join(kept)
+    text = _pack([f"{answer.path}:{answer.start_line}-{last}\n{above}{shown}\n"], budget, more, answer.basis.degraded)
+    data = {
+        "path": answer.path, "language": answer.language, "lines": answer.lines, "start_line": answer.start_line,
+        "end_line": last, "text": shown, "headers": headers_data(answer.headers),
+        **_index_data(answer.basis.index, answer.basis.degraded),
+    }  # fmt: skip
+    return ToolResult(text, data, (answer.path,))
+
+
+def render_projects(projects: Sequence[dict[str, Any]]) -> ToolResult:
+    def line(entry: dict[str, Any]) -> str:
+        return f"{entry['name']}  {PurePath(entry['folder'])}" + ("" if entry["indexed"] else "  no index yet") + "\n"
+
+    kept, cut = _take_fitting(projects, line, entry_budget(BUDGET))
+    more = f"{len(kept)} of {format_count(len(projects), 'project')}" if cut else ""
+    text = _pack(["".join(map(line, kept))], BUDGET, more, ())
+    return ToolResult(text, {"projects": list(kept), "total": len(projects)})
 
 
 def render_impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -> ToolResult:
@@ -412,6 +513,20 @@ CONTEXT_SCHEMA = _object(
     sections=_list_of(_object(name=_TEXT, entries=_list_of(_TEXT), left_out=_INT)), tokens=_INT, index=_INDEX,
     degraded=_DEGRADED,
 )  # fmt: skip
+BRIEF_SCHEMA = _object(
+    "symbol", "commits", "reverted", "hotfixed", "dependents", "files", "lines", "languages", "tokens", path=_TEXT,
+    symbol=_TEXT_OR_NULL, commits=_INT, reverted=_INT, hotfixed=_INT, dependents=_INT, files=_INT, lines=_INT,
+    languages={"type": "object"}, sections=_list_of(_object(name=_TEXT, entries=_list_of(_TEXT), left_out=_INT)), tokens=_INT,
+    index=_INDEX, degraded=_DEGRADED,
+)  # fmt: skip
+SYMBOL_SCHEMA = _object(
+    name=_TEXT, definitions=_list_of({"type": "object"}), total=_INT, index=_INDEX, degraded=_DEGRADED,
+)  # fmt: skip
+READ_SCHEMA = _object(
+    path=_TEXT, language=_TEXT, lines=_INT, start_line=_INT, end_line=_INT, text=_TEXT, headers=_HEADERS, index=_INDEX,
+    degraded=_DEGRADED,
+)  # fmt: skip
+PROJECTS_SCHEMA = _object(projects=_list_of(_object(name=_TEXT, folder=_TEXT, indexed=_BOOL)), total=_INT)
 _DEPENDENT = _object(
     "use", path=_TEXT, hop=_INT, via=_TEXT, names=_list_of(_TEXT), line=_INT, confidence=_FLOAT, test=_BOOL, use=_TEXT_OR_NULL,
 )  # fmt: skip

@@ -21,26 +21,39 @@ def _take(*parameters: Parameter) -> tuple[Parameter, ...]:
 
 
 _START_LINE, _END_LINE = (p.LINE.on(MCP, name=name, required=False) for name in ("start_line", "end_line"))
+_NAME = Parameter("name", longest=4096, required=True)
+PROJECT = Parameter("project", longest=4096)
+"""Which of the projects is asked, by its name or folder; all of them if it is not given."""
+_LINES_OF_FILE = (p.FILE.on(MCP), _START_LINE, _END_LINE)
+_PAST = _take(p.QUERY, p.SINCE, p.UNTIL, p.AUTHOR, p.OUTCOME, p.PATHS, p.LIMIT, p.BUDGET, p.CURSOR)
 
-ARGUMENTS: Mapping[str, tuple[Parameter, ...]] = {
-    "search": _take(
-        p.QUERY, p.SOURCE, p.MODE, p.PATHS, p.LANG, p.LIBRARY, p.LIMIT, p.FLAT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR
-    ),
-    "find_pattern": _take(
-        p.QUERY, p.SINCE, p.UNTIL, p.AUTHOR, p.OUTCOME, p.PATHS, p.LIMIT, p.BUDGET, p.CURSOR
-    ),
-    "explain_change": (p.FILE.on(MCP), _START_LINE, _END_LINE, *_take(p.LIMIT, p.BUDGET)),
-    "related": _take(p.FILE, p.LINE, p.LIMIT, p.FLAT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
-    "outline": _take(p.PATHS, p.KIND, p.BUDGET),
-    "context": _take(p.PATHS, p.BUDGET),
-    "impact": _take(p.FILE, p.SYMBOL, p.HOPS, p.BUDGET),
+LISTED: Mapping[str, tuple[Parameter, ...]] = {
+    "search": _take(p.QUERY, p.SOURCE, p.MODE, p.PATHS, p.LANG, p.LIBRARY, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
+    "symbol": (_NAME, *_take(p.LANG, p.BUDGET)),
     "references": _take(p.TARGET, p.SHOW, p.DEPTH, p.BUDGET),
+    "search_history": _PAST,
+    "explain_change": (*_LINES_OF_FILE, *_take(p.LIMIT, p.BUDGET)),
+    "brief": (_NAME.but(help="file, folder or symbol"), p.BUDGET.on(MCP)),
+    "outline": _take(p.PATHS, p.KIND, p.BUDGET),
+    "read": (*_LINES_OF_FILE, p.BUDGET.on(MCP)),
+    "impact": _take(p.FILE, p.SYMBOL, p.HOPS, p.BUDGET),
+    "projects": (),
+    "status": (),
+}
+_UNLISTED: Mapping[str, tuple[Parameter, ...]] = {
+    "find_pattern": _PAST,
+    "related": _take(p.FILE, p.LINE, p.LIMIT, p.FLAT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
+    "context": _take(p.PATHS, p.BUDGET),
     "exists": (Parameter("text", required=True), p.EXACT.on(MCP)),
     "index": _take(p.HISTORY, p.REBUILD),
-    "status": (),
+}
+"""Answered too, for programs and for agents that have learned them, but not described to every agent."""
+ARGUMENTS: Mapping[str, tuple[Parameter, ...]] = {
+    name: given if name == "projects" else (*given, PROJECT) for name, given in {**LISTED, **_UNLISTED}.items()
 }
 
 WORDING = Wording(MCP, ARGUMENTS)
+_MOST_NAMES = 20
 
 
 def input_schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
@@ -109,6 +122,29 @@ class Access:
             yield from dict.fromkeys((top_of(folder), folder))  # hits have paths from the top of the repository on
         if len(self.folders) > 1 and path.parts:
             yield from (folder.parent for folder in self.folders if folder.name == path.parts[0])
+
+    @property
+    def names(self) -> dict[str, Path]:
+        """Each folder by the shortest end of its path that no other one has."""
+        found: dict[str, Path] = {}
+        for folder in self.folders:
+            others = [other.parts for other in self.folders if other != folder]
+            ends = (folder.parts[-size:] for size in range(1, len(folder.parts) + 1))
+            end = next((end for end in ends if all(other[-len(end) :] != end for other in others)), folder.parts)
+            found["/".join(end)] = folder
+        return found
+
+    def choose(self, project: str) -> Access:
+        """Only the folder of this name, or at this path inside of one of the folders."""
+        folder = self.names.get(project)
+        if folder is None and Path(project).is_absolute():
+            folder = self.check(project)
+            if not folder.is_dir():
+                raise PathError(f"{_shown(project)} is not a folder", "call projects")
+        if folder is None:
+            known = ", ".join(list(self.names)[:_MOST_NAMES])
+            raise PathError(f"there is no project {_shown(project)}", f"known: {known}; or pass the path of its folder")
+        return Access((folder,))
 
     def narrow(self, roots: Sequence[Path]) -> Access:
         """Only what is also inside the folders that the client has open."""

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import anyio.to_thread
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
@@ -31,19 +32,24 @@ from lurcher.runtime import VERSION
 from lurcher.runtime.process import Cancelled, pause, run_cancellable
 from lurcher.server import token_stats
 from lurcher.server.session import Build, Session
+from lurcher.sources import find_root
 from lurcher.surfaces.mcp import tools
-from lurcher.surfaces.mcp.answers import ToolResult
+from lurcher.surfaces.mcp.answers import ToolResult, fit_data
 from lurcher.surfaces.mcp.requests import WORDING, Access, check_arguments, folders_of, input_schema, is_too_wide
-from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool, status_data, status_text
+from lurcher.surfaces.mcp.tools import BY_NAME, TOOLS, Call, Tool, status_data, status_text
 
 Context = ServerRequestContext[Any, Any]
 
 INSTRUCTIONS = (
     "Use these tools instead of grep and of reading files whole when you do not know the file or the exact words; for a "
     "literal string in a known file, grep is better. They search this repository's code, notes and git history, offline. "
-    "Start with `search`; ask `find_pattern` before redoing what may have been tried; `outline` and `context` instead of "
-    "reading whole files; `references` and `impact` before changing an interface."
+    "Start with `search`; ask `search_history` before redoing what may have been tried; `outline` and `read` instead of "
+    "reading whole files; `brief`, `references` and `impact` before changing an interface."
 )
+STRUCTURED = "lurcher/structured"
+"""The key of a request's `_meta` by which a client asks for data and its schemas, instead of text."""
+_SAME_FOR_ALL = CacheHint(ttl_ms=3_600_000, scope="public")
+"""What clients may keep: it changes with the version of lurcher alone."""
 _MOST_ENGINES = 6
 _THREADS = 8
 _ROOTS_SECONDS = 1.0
@@ -53,8 +59,6 @@ _MOST_SECONDS = 120.0
 """Limit for a query; none takes this long on a repository of a million units. Indexing has no limit."""
 _PAUSE = 0.1
 """Seconds between two messages about progress."""
-NOT_FOUND = -32002
-"""The error code for a missing resource in older versions of the protocol."""
 
 
 class MCPServer:
@@ -68,10 +72,14 @@ class MCPServer:
         given: bool = True,
         alone: bool = False,
         surface: str = "mcp",
+        structured: bool = False,
     ) -> None:
-        """`given` says that the user chose the folders: clients are limited to them. Else a client's own roots replace them."""
+        """`given` says that the user chose the folders: clients are limited to them. Else a client's own roots replace them.
+
+        With `structured` every client gets data, not only those that ask for it.
+        """
         self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
-        self._surface = surface
+        self._surface, self._structured = surface, structured
         self._engines: OrderedDict[tuple[Path, ...], Session] = OrderedDict()
         self._lock = threading.Lock()
         self._limiter: anyio.CapacityLimiter | None = None
@@ -82,6 +90,8 @@ class MCPServer:
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             self.server: Server[Any] = Server(
                 "lurcher", version=VERSION, title="lurcher", instructions=INSTRUCTIONS, lifespan=self._lifespan,
+                cache_hints={"tools/list": _SAME_FOR_ALL, "server/discover": _SAME_FOR_ALL,
+                             "resources/templates/list": _SAME_FOR_ALL},
                 on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
                 on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
                 on_roots_list_changed=self._roots_changed, get_tool_input_schema=_schema_of,
@@ -106,28 +116,39 @@ class MCPServer:
     # -- tools ------------------------------------------------------------------------------------------------------------
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_describe_tool(tool) for tool in TOOLS])
+        structured = self._wants_data(ctx)
+        return types.ListToolsResult(tools=[_describe_tool(tool, structured) for tool in TOOLS])
+
+    def _wants_data(self, ctx: Context) -> bool:
+        return self._structured or bool(ctx.meta and ctx.meta.get(STRUCTURED) is True)
 
     async def _call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         began = time.perf_counter()
-        tool = next((tool for tool in TOOLS if tool.name == params.name), None)
+        tool = BY_NAME.get(params.name)
         if tool is None:
             known = ", ".join(tool.name for tool in TOOLS)
             about = {"code": "usage", "hint": f"known: {known}"}
             raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name[:60]}'", about)
         try:
             given = check_arguments(tool.parameters, params.arguments)
+            project = given.pop("project", None)
             access = await self._access(ctx, params)
             if access is None:
                 return types.InputRequiredResult(input_requests={_ROOTS_KEY: types.ListRootsRequest()})
+            if project is not None:
+                access = self._choose(access, project)
             served = await self._open_engine(access)
             result = await self._run(tool, ctx, served, access, given)
         except LurcherError as error:
             return _error_result(error)
+        data, text = None, result.text
+        if self._wants_data(ctx):
+            text = "the answer is in structuredContent"
+            data = fit_data(result.data, given["budget"]) if "budget" in given else result.data
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=result.text)], structured_content=result.data,
+            content=[types.TextContent(type="text", text=text)], structured_content=data,
             _meta={"lurcher/ms": round(1000 * (time.perf_counter() - began), 2)},
         )  # fmt: skip
 
@@ -138,7 +159,7 @@ class MCPServer:
         if tool.name == "status":
             data = await self._thread(lambda: status_data(served), stop)
             return ToolResult(status_text(WORDING.render_json(data)), WORDING.render_json(data))
-        call = Call(served, access, _Reporter(ctx, stop), self._engine_for)
+        call = Call(served, access, _Reporter(ctx, stop), self._engine_for, self._wants_data(ctx))
         result: ToolResult = await self._thread(partial(self._run_tool, tool, call, given), stop)
         return result
 
@@ -205,7 +226,7 @@ class MCPServer:
             served = await self._open_engine(access)
             page = await self._thread(lambda: tools.list_resources(served, access, cursor), threading.Event())
         except LurcherError as error:
-            raise _protocol_error(error, ctx) from None
+            raise _protocol_error(error) from None
         return types.ListResourcesResult(resources=page.entries, next_cursor=page.next)
 
     async def _list_templates(
@@ -221,7 +242,7 @@ class MCPServer:
             call = Call(served, access, _Reporter(ctx, stop), self._engine_for)
             found = await self._thread(partial(tools.read_resource, call, params.uri), stop)
         except LurcherError as error:
-            raise _protocol_error(error, ctx) from None
+            raise _protocol_error(error) from None
         return types.ReadResourceResult(contents=[found])
 
     # -- roots ------------------------------------------------------------------------------------------------------------
@@ -230,7 +251,8 @@ class MCPServer:
         """The session for these folders; the least recently used ones are closed."""
         if not self._given and any(is_too_wide(folder) for folder in access.folders):
             raise PathError(
-                f"{access.folders[0]} is not a project", "start it in a project, or name one: lurcher mcp --root FOLDER"
+                f"{access.folders[0]} is not a project",
+                "pass the folder of a git work tree as project, or start with: lurcher mcp --root FOLDER",
             )
         with self._lock:
             known = self._engines.get(access.folders)
@@ -282,6 +304,13 @@ class MCPServer:
         able = ctx.session.client_capabilities
         return able is not None and able.roots is not None
 
+    def _choose(self, access: Access, project: str) -> Access:
+        """One project. A server that was started in a home folder has no projects of its own, but may open work trees there."""
+        chosen = access.choose(project)
+        if not self._given and any(map(is_too_wide, access.folders)) and not find_root(chosen.folders[0]).git:
+            raise PathError(f"{chosen.folders[0]} is not in a git work tree", "start with: lurcher mcp --root FOLDER")
+        return chosen
+
     def _limit_to(self, roots: list[Path] | None) -> Access:
         if not roots:
             return self._start
@@ -326,10 +355,10 @@ def _start_build(served: Session, history: bool, rebuild: bool) -> Build:
         pause(0.2)
 
 
-def _describe_tool(tool: Tool) -> types.Tool:
+def _describe_tool(tool: Tool, structured: bool) -> types.Tool:
     return types.Tool(
         name=tool.name, title=tool.title, description=tool.description, input_schema=input_schema(tool.parameters),
-        output_schema=tool.output,
+        output_schema=tool.output if structured else None,
         annotations=types.ToolAnnotations(
             read_only_hint=tool.read_only, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
@@ -337,7 +366,8 @@ def _describe_tool(tool: Tool) -> types.Tool:
 
 
 def _schema_of(name: str) -> Mapping[str, Any] | None:
-    return next((input_schema(tool.parameters) for tool in TOOLS if tool.name == name), None)
+    tool = BY_NAME.get(name)
+    return None if tool is None else input_schema(tool.parameters)
 
 
 def _error_result(error: LurcherError) -> types.CallToolResult:
@@ -350,11 +380,9 @@ def _error_result(error: LurcherError) -> types.CallToolResult:
     )
 
 
-def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
-    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    missing = isinstance(error, PathError) and not modern
+def _protocol_error(error: LurcherError) -> MCPError:
     shown = WORDING.render_json(error.to_dict())
-    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, shown["message"], shown)
+    return MCPError(types.INVALID_PARAMS, shown["message"], shown)
 
 
 # -- standard input and output: one message a line ---------------------------------------------------------------------

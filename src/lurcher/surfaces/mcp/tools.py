@@ -22,10 +22,11 @@ from lurcher.surfaces import Parameter
 from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.answers import ToolResult
 from lurcher.surfaces.mcp.requests import ARGUMENTS, Access
-from lurcher.types import Answer, Degraded, Progress, silent
+from lurcher.types import Answer, Degraded, Progress, silent, with_headers
 
 if TYPE_CHECKING:
-    from lurcher.inspect.context import ContextAnswer
+    from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.context import ContextAnswer, Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class Call:
     progress: Progress
     other: Callable[[Access], Session]
     """Opens the session for some of the folders."""
+    structured: bool = False
+    """Whether the client asked for data, which takes a part of the budget."""
+
+    def hits_budget(self, budget: int) -> int:
+        """The part of a budget for the texts of hits; the rest is for their locations, or fields, and for notes."""
+        return max(1, budget * 2 // 5 if self.structured else budget - min(budget // 2, 60 + budget // 20))
 
     def resolve(self, path: str, engine: Engine | None = None) -> Path:
         """The file or folder of a path; raises PathError if it is outside of the allowed roots."""
@@ -120,11 +127,10 @@ class Tool:
 def _search(call: Call, given: dict[str, Any]) -> ToolResult:
     budget, scope = given["budget"], call.scope(given["path"])
     options: dict[str, Any] = {
-        "limit": given["limit"], "budget": answers.hits_budget(budget), "cursor": given["cursor"],
+        "limit": given["limit"], "budget": call.hits_budget(budget), "cursor": given["cursor"],
         "paths": scope.globs, "languages": [given["language"]] if given["language"] else [],
         "snippet_lines": given["lines"] or None, "progress": call.progress, "mode": given["mode"],
         "sources": None if given["source"] is None else [given["source"]], "reasons": False,
-        "flat": given["flat"],
     }  # fmt: skip
     missing: tuple[Degraded, ...] = ()
     if given["library"] or given["source"] == LIBRARIES:
@@ -146,11 +152,27 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
     return answers.render_search(scope.with_labels(answer), budget)
 
 
-def _find_pattern(call: Call, given: dict[str, Any]) -> ToolResult:
+def _symbol(call: Call, given: dict[str, Any]) -> ToolResult:
+    languages = [given["language"]] if given["language"] else []
+    engine = call.served.engine
+    if engine.shares:
+        answer = engine.symbol(given["name"], languages=languages, progress=call.progress)
+        return answers.render_symbol(answer, lambda path, first, last: "", given["budget"])
+    with call.served.full_index() as engine:
+        answer = engine.symbol(given["name"], languages=languages, progress=call.progress)
+
+        def read(path: str, first: int, last: int) -> str:
+            found = engine.file(engine.locate(path), first, last, refresh=False, check=False)
+            return with_headers(found.text, found.headers)
+
+        return answers.render_symbol(answer, read, given["budget"])
+
+
+def _search_history(call: Call, given: dict[str, Any]) -> ToolResult:
     scope = call.scope(given["path"])
     with scope.served.with_history() as engine:
         answer = engine.history(
-            given["query"], limit=given["limit"], budget=answers.hits_budget(given["budget"]), cursor=given["cursor"],
+            given["query"], limit=given["limit"], budget=call.hits_budget(given["budget"]), cursor=given["cursor"],
             since=given["since"], until=given["until"], author=given["author"], outcomes=given["outcome"] or [],
             paths=scope.globs, progress=call.progress,
         )  # fmt: skip
@@ -168,7 +190,7 @@ def _related(call: Call, given: dict[str, Any]) -> ToolResult:
     with call.served.full_index() as engine:
         answer = engine.related(
             call.resolve(given["path"], engine), given["line"], limit=given["limit"],
-            budget=answers.hits_budget(given["budget"]), cursor=given["cursor"], snippet_lines=given["lines"] or None,
+            budget=call.hits_budget(given["budget"]), cursor=given["cursor"], snippet_lines=given["lines"] or None,
             progress=call.progress, flat=given["flat"],
         )  # fmt: skip
     return answers.render_search(answer, given["budget"])
@@ -186,23 +208,73 @@ def _context(call: Call, given: dict[str, Any]) -> ToolResult:
         place = call.resolve(given["path"], engine) if given["path"] else _single_folder(call)
         answer = engine.context(place, budget=answers.entry_budget(given["budget"]), progress=call.progress)
         if call.is_narrowed:
-            answer = _hide_outside(answer, lambda path: call.shows(path, engine))
+            sections, text = _hide_outside(answer, lambda path: call.shows(path, engine))
+            answer = replace(answer, sections=sections, text=text)
     return answers.render_context(answer, given["budget"])
 
 
-def _hide_outside(answer: ContextAnswer, shows: Callable[[str], bool]) -> ContextAnswer:
-    """The answer without files that may not be shown; only one section names such files."""
+_NAMING_FILES = frozenset({"imported by", "dependents", "documents"})
+"""Sections whose entries begin with the path of a file."""
+
+
+def _hide_outside(answer: ContextAnswer | BriefAnswer, shows: Callable[[str], bool]) -> tuple[tuple[Section, ...], str]:
+    """The sections and the text of an answer without files that may not be shown."""
     hidden = {
-        entry
+        entry.removeprefix("- ")
         for section in answer.sections
-        if section.name == "imported by"
+        if section.name in _NAMING_FILES
         for entry in section.entries
-        if not shows(entry.rpartition(":")[0])
+        if not shows(entry.removeprefix("- ").partition(":")[0])
     }
-    kept = (tuple(entry for entry in section.entries if entry not in hidden) for section in answer.sections)
+    kept = (tuple(entry for entry in section.entries if entry.removeprefix("- ") not in hidden) for section in answer.sections)
     sections = tuple(replace(section, entries=entries) for section, entries in zip(answer.sections, kept, strict=True))
-    lines = [line for line in answer.text.split("\n") if line.strip().removeprefix("- ") not in hidden]
-    return replace(answer, sections=sections, text="\n".join(lines))
+    return sections, "\n".join(line for line in answer.text.split("\n") if line.strip().removeprefix("- ") not in hidden)
+
+
+def _brief(call: Call, given: dict[str, Any]) -> ToolResult:
+    """Of a folder what is in it, of a file or symbol what to know before an edit."""
+    with call.served.full_index() as engine:
+        place = _existing(call, given["name"], engine)
+        if place is not None and place.is_dir():
+            return _context(call, {"path": given["name"], "budget": given["budget"]})
+    with call.served.with_history() as engine:
+        target = given["name"] if place is None else place
+        answer = engine.brief(target, budget=answers.entry_budget(given["budget"]), progress=call.progress)
+        if call.is_narrowed:
+            if not call.shows(answer.path, engine):
+                raise PathError("this is outside of the allowed roots", "name a file, folder or symbol inside of them")
+            sections, text = _hide_outside(answer, lambda path: call.shows(path, engine))
+            basis = replace(answer.basis, degraded=tuple(note for note in answer.basis.degraded if note.stage != "symbol"))
+            answer = replace(answer, sections=sections, text=text, basis=basis)
+    return answers.render_brief(answer, given["budget"])
+
+
+def _existing(call: Call, name: str, engine: Engine) -> Path | None:
+    """The file or folder of this name; None where a symbol may be meant."""
+    try:
+        place = call.resolve(name, engine)
+    except PathError:
+        if "/" in name or "\0" in name:
+            raise
+        return None
+    return place if place.exists() else None
+
+
+def _read(call: Call, given: dict[str, Any]) -> ToolResult:
+    first, last = given["start_line"], given["end_line"]
+    with call.served.full_index() as engine:
+        answer = engine.file(call.resolve(given["path"], engine), first, last, progress=call.progress)
+    return answers.render_lines(answer, given["budget"])
+
+
+def _projects(call: Call, given: dict[str, Any]) -> ToolResult:
+    engine = call.served.engine
+    indexed = [project.root.path for project in engine.projects if project.has_index()]
+    found = [
+        {"name": name, "folder": str(folder), "indexed": any(folder.is_relative_to(root) for root in indexed)}
+        for name, folder in call.access.names.items()
+    ]
+    return answers.render_projects(found)
 
 
 def _impact(call: Call, given: dict[str, Any]) -> ToolResult:
@@ -238,23 +310,33 @@ def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
 def _single_folder(call: Call) -> Path:
     """The folder of a call that names none."""
     if len(call.access.folders) > 1:
-        raise UsageError("there are several roots", f"name a path in one of {', '.join(map(str, call.access.folders))}")
+        raise UsageError("there are several roots", f"name a path in one of them, or a project: {', '.join(call.access.names)}")
     return call.access.folders[0]
 
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
-        "search", "Search code, notes or history",
+        "search", "Search code, notes, history, libraries",
         "Use it instead of grep unless you know both the file and the exact string: then grep is better. Finds the code for a "
         "question in plain words, a name, an error report with its stack trace, a regular expression (mode literal) or an "
         "ast-grep pattern such as `foo($A)` (mode structural), best first.",
         answers.SEARCH_SCHEMA, _search,
     ),
     Tool(
-        "find_pattern", "Search past changes",
+        "symbol", "Where a name is defined",
+        "Use it instead of grep for a definition: shows those of a name such as `Client.retry`, whole.",
+        answers.SYMBOL_SCHEMA, _symbol,
+    ),
+    Tool(
+        "references", "Who uses a definition",
+        "Lists who uses, calls, tests or implements it; `candidate`: uncertain.",
+        answers.REFERENCES_SCHEMA, _references,
+    ),
+    Tool(
+        "search_history", "Search past changes",
         "Use it instead of git log: finds commits that tell what was tried, how it was fixed, when it broke, and which were "
         "reverted or fixed later.",
-        answers.SEARCH_SCHEMA, _find_pattern,
+        answers.SEARCH_SCHEMA, _search_history,
     ),
     Tool(
         "explain_change", "Why lines are there",
@@ -262,9 +344,9 @@ TOOLS: tuple[Tool, ...] = (
         answers.EXPLAIN_SCHEMA, _explain_change,
     ),
     Tool(
-        "related", "Similar code",
-        "Find code like that around a line: other implementations, copies, callers with the same shape.",
-        answers.SEARCH_SCHEMA, _related,
+        "brief", "What to know before an edit",
+        "Use it before editing: past fixes and reverts, dependents and documents of a file or symbol; what is in a folder.",
+        answers.BRIEF_SCHEMA, _brief,
     ),
     Tool(
         "outline", "Symbols of a file or folder",
@@ -273,9 +355,9 @@ TOOLS: tuple[Tool, ...] = (
         answers.OUTLINE_SCHEMA, _outline,
     ),
     Tool(
-        "context", "Briefing on a file or folder",
-        "Use it before working on a file or folder: purpose, main symbols, imports, dependents, tests.",
-        answers.CONTEXT_SCHEMA, _context,
+        "read", "Lines of a file",
+        "Shows lines of a file below the signatures around them.",
+        answers.READ_SCHEMA, _read,
     ),
     Tool(
         "impact", "What depends on a file",
@@ -283,20 +365,9 @@ TOOLS: tuple[Tool, ...] = (
         answers.IMPACT_SCHEMA, _impact,
     ),
     Tool(
-        "references", "Who uses a definition",
-        "Lists who uses, calls, tests or implements it; `candidate`: uncertain.",
-        answers.REFERENCES_SCHEMA, _references,
-    ),
-    Tool(
-        "exists", "Whether a text occurs",
-        "Use it instead of grep to ask whether a name or short text occurs at all. `certain` says whether that is sure; "
-        "`exact` makes a yes so.",
-        answers.EXISTS_SCHEMA, _exists,
-    ),
-    Tool(
-        "index", "Update the index",
-        "Bring the index up to date and wait for it. Hardly ever needed: every query checks for changes itself.",
-        answers.INDEX_SCHEMA, None, read_only=False,
+        "projects", "Which projects there are",
+        "Lists what `project` may be in other tools; they ask all projects without it.",
+        answers.PROJECTS_SCHEMA, _projects,
     ),
     Tool(
         "status", "State of the index",
@@ -304,6 +375,18 @@ TOOLS: tuple[Tool, ...] = (
         answers.STATUS_SCHEMA, None,
     ),
 )  # fmt: skip
+UNLISTED: tuple[Tool, ...] = (
+    Tool("find_pattern", "Search past changes", "The same as search_history.", answers.SEARCH_SCHEMA, _search_history),
+    Tool("related", "Similar code", "Find code like that around a line.", answers.SEARCH_SCHEMA, _related),
+    Tool(
+        "context", "Briefing on a file or folder", "Purpose, main symbols, imports, dependents, tests.",
+        answers.CONTEXT_SCHEMA, _context,
+    ),
+    Tool("exists", "Whether a text occurs", "Whether a name or short text occurs at all.", answers.EXISTS_SCHEMA, _exists),
+    Tool("index", "Update the index", "Bring the index up to date and wait.", answers.INDEX_SCHEMA, None, read_only=False),
+)  # fmt: skip
+"""Answered, but not described to every agent: a description costs tokens in each of its sessions."""
+BY_NAME = {tool.name: tool for tool in (*TOOLS, *UNLISTED)}
 
 
 # -- resources: what agents can read by address ------------------------------------------------------------------------
