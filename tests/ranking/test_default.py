@@ -77,6 +77,17 @@ def test_superseded_versions_fall_behind_unless_requested() -> None:
     assert ranked_paths(files, "login token in v1")[0] == "api/v1/auth.py"
 
 
+def test_a_project_within_the_project_falls_behind_as_vendored() -> None:
+    code = "int deflate_block(char *block) { return write_block(block); }\n"
+    files = {"deps/zlib/LICENSE": "MIT License", "deps/zlib/configure": "echo configured", "src/zip.c": code}
+    files |= dict.fromkeys(("deps/zlib/lib/zip.c", "deps/zlib0.c"), code)
+    ranking = default.rank(context := context_of(files, "deflate block"))
+    found = {context.snapshot.path(int(context.snapshot.unit_file[unit])): i for i, unit in enumerate(ranking.units)}
+    noise = {path: [stage.note for stage in ranking.why(i).stages if stage.stage == "noise"] for path, i in found.items()}
+    assert noise["deps/zlib/lib/zip.c"] == ["vendored"] and noise["src/zip.c"] == noise["deps/zlib0.c"] == []
+    assert found["deps/zlib/lib/zip.c"] > max(found["src/zip.c"], found["deps/zlib0.c"])
+
+
 def test_a_report_points_to_the_deepest_frame_of_ours() -> None:
     files = {f"pkg/{name}.py": f"def {name}_one():\n    return session\n" for name in ("alpha", "beta", "gamma")}
     report = (
