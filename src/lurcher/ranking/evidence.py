@@ -61,7 +61,7 @@ COVERAGE_UNITS = 2000
 COVERAGE_GROWTH = 0.4
 """From so many units on, how many words of a question a unit has counts for more than how often it has one of them: fully at
 twelve times as many. The more units there are, the more of them are full of one rare word by chance. Chosen on the code
-set, where it costs 0.019 in trees of 50 to 1,800 units at full strength, and on the same questions asked of all its trees as
+set, where it costs 0.018 in trees of 50 to 1,800 units at full strength, and on the same questions asked of all its trees as
 one (0.829 to 0.835)."""
 
 
