@@ -6,8 +6,8 @@ import pytest
 
 from lurcher import config
 from lurcher.query import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking import default
-from lurcher.ranking.evidence import noise_factors
+from lurcher.ranking import default, evidence
+from lurcher.ranking.evidence import noise_factors, weigh_units
 from tests.small import context_of, ranked_paths
 
 BODY = "def run(value):\n    return value\n"
@@ -77,6 +77,17 @@ def test_superseded_versions_fall_behind_unless_requested() -> None:
     assert ranked_paths(files, "login token in v1")[0] == "api/v1/auth.py"
 
 
+def test_a_project_within_the_project_falls_behind_as_vendored() -> None:
+    code = "int deflate_block(char *block) { return write_block(block); }\n"
+    files = {"deps/zlib/LICENSE": "MIT License", "deps/zlib/configure": "echo configured", "src/zip.c": code}
+    files |= dict.fromkeys(("deps/zlib/lib/zip.c", "deps/zlib0.c"), code)
+    ranking = default.rank(context := context_of(files, "deflate block"))
+    found = {context.snapshot.path(int(context.snapshot.unit_file[unit])): i for i, unit in enumerate(ranking.units)}
+    noise = {path: [stage.note for stage in ranking.why(i).stages if stage.stage == "noise"] for path, i in found.items()}
+    assert noise["deps/zlib/lib/zip.c"] == ["vendored"] and noise["src/zip.c"] == noise["deps/zlib0.c"] == []
+    assert found["deps/zlib/lib/zip.c"] > max(found["src/zip.c"], found["deps/zlib0.c"])
+
+
 def test_a_report_points_to_the_deepest_frame_of_ours() -> None:
     files = {f"pkg/{name}.py": f"def {name}_one():\n    return session\n" for name in ("alpha", "beta", "gamma")}
     report = (
@@ -119,3 +130,19 @@ def test_the_penalty_of_tests_is_a_setting() -> None:
     settings = config.apply(config.Settings(), {"noise.tests": 1.0}, "test")
     paths = ranked_paths(FILES, "redirect follow", settings=settings)
     assert paths.index("tests/test_redirect.py") < len(paths) - 1
+
+
+def test_in_a_large_tree_a_unit_loses_by_the_words_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"src/a.py": "inactive = inactive + inactive\n" * 12, "src/b.py": "inactive = pages = memory\n"}
+
+    def scores(query: str) -> list[float]:
+        context = context_of(files, query)
+        found = weigh_units(context).files.best
+        return [float(found[context.snapshot.live_paths[path]]) for path in sorted(files)]
+
+    question, name = "inactive pages of memory", "inactive"
+    before, named = scores(question), scores(name)
+    monkeypatch.setattr(evidence, "COVERAGE_UNITS", 0.01)
+    some, every = scores(question)
+    assert some < before[0] / 2 and every == pytest.approx(before[1])
+    assert scores(name) == named

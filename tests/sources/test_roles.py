@@ -18,6 +18,7 @@ from lurcher.sources.roles import (
     TRANSLATION,
     VENDORED,
     VERSIONED,
+    find_embedded,
     roles,
     version_of,
 )
@@ -67,3 +68,13 @@ def test_any_path_has_roles_that_fit_the_table(path: str) -> None:
     assert 0 <= roles(path) < 1 << 16
     assert roles(path) & ~sum(NAMES) == 0
     version_of(path)
+
+
+def test_a_folder_with_its_own_licence_and_build_system_is_embedded() -> None:
+    licences = ["LICENSE", "gnu/gcc/COPYING", "gnu/gcc/libcpp/COPYING", "pkg/a/LICENSE"]
+    builds = ["gnu/gcc/configure", "gnu/gcc/libcpp/configure.ac", "tools/configure.in", "pkg/a/configure.py"]
+    assert find_embedded(licences, builds) == ["gnu/gcc"]
+
+
+def test_a_package_that_is_built_like_its_project_is_not_embedded() -> None:
+    assert find_embedded(["LICENSE", "core/LICENSE"], ["CMakeLists.txt", "core/CMakeLists.txt"]) == []

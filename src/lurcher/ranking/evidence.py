@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
+from math import fsum, log
 
 from lurcher.lanes import FileScores, top_files
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.lexical import LexicalScores
-from lurcher.query import Group, split_qualified_name
+from lurcher.query import LANGUAGE, Group, split_qualified_name
 from lurcher.ranking import Context
 from lurcher.runtime.kernel import native, np
 from lurcher.sources import roles
@@ -37,16 +38,48 @@ def score_content(context: Context, power: float) -> NDArray[np.float64]:
 
 
 def weigh_units(context: Context) -> LexicalScores:
-    """The lexical scores, those of inline tests times the factor of tests."""
+    """The lexical scores, those of inline tests times the factor of tests; in a large tree, for a question, those of each unit
+    times the share of the question that it has."""
     if context.weighed is None:
         found, tests = context.lexical, context.snapshot.inline_tests
         factor = _get_role_factors(context)[roles.TEST] if len(tests) else 1.0
+        strength = _get_coverage_strength(context.snapshot.unit_count) if context.plan.intent == LANGUAGE else 0.0
+        scores = found.scores
+        if strength:
+            scores = scores * _measure_coverage(context, strength)
+        elif factor != 1.0:
+            scores = scores.copy()
         if factor != 1.0:
-            scores = found.scores.copy()
             scores[tests] *= factor
+        if scores is not found.scores:
             found = LexicalScores(context.snapshot, scores, found.shares, found.idf)
         context.weighed = found
     return context.weighed
+
+
+COVERAGE_UNITS = 2000
+COVERAGE_GROWTH = 0.4
+"""From so many units on, how many words of a question a unit has counts for more than how often it has one of them: fully at
+twelve times as many. The more units there are, the more of them are full of one rare word by chance. Chosen on the code
+set, where it costs 0.018 in trees of 50 to 1,800 units at full strength, and on the same questions asked of all its trees as
+one (0.829 to 0.835)."""
+
+
+def _get_coverage_strength(units: int) -> float:
+    return min(COVERAGE_GROWTH * log(units / COVERAGE_UNITS), 1.0) if units > COVERAGE_UNITS else 0.0
+
+
+def _measure_coverage(context: Context, strength: float) -> NDArray[np.float64]:
+    """A factor for each unit: 1 − strength + strength · the share of the query's words, by weight and rarity, that it has."""
+    found = context.lexical
+    worth = {group.word: group.weight * found.idf.get(group.word, 0.0) for group in context.plan.groups}
+    total = fsum([worth[share.word] for share in found.shares]) or 1.0
+    factors = np.zeros(len(found.scores))
+    if strength < 1:
+        factors += 1 - strength
+    for share in found.shares:
+        factors[share.owners] += strength * worth[share.word] / total
+    return factors
 
 
 def _load_divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:

@@ -9,6 +9,10 @@ from functools import lru_cache
 
 from lurcher.runtime.stdlib import pattern
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 (
     TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA, GENERATED, TRANSLATION, INLINE_TESTS,
 ) = (1 << i for i in range(12))  # fmt: skip
@@ -145,6 +149,27 @@ def _folder_roles(folder: str) -> int:
 def _is_version(folder: str) -> bool:
     """Whether a folder is called v1, v2 and so on."""
     return folder[:1] == "v" and len(folder) < 5 and folder[1:].isdecimal()
+
+
+LICENCE_STEMS = ("license", "licence", "copying", "copyright")
+BUILD_STEMS = ("configure", "cmakelists")
+_BUILD_NAMES = {"configure": "configure", "configure.ac": "configure", "configure.in": "configure", "cmakelists.txt": "cmake"}
+
+
+def find_embedded(licences: Iterable[str], builds: Iterable[str]) -> list[str]:
+    """The folders that are projects of their own: they have a licence, and a build system that the tree around them has not.
+
+    Given are the paths whose stems are `LICENCE_STEMS` and `BUILD_STEMS`. The packages of one project have its build system.
+    """
+    licensed = {path.rpartition("/")[0] for path in licences}
+    systems = [(folder, _BUILD_NAMES.get(name.lower())) for folder, _, name in [path.rpartition("/") for path in builds]]
+    own = {system for folder, system in systems if not folder}
+    found = sorted({folder for folder, system in systems if system and system not in own and folder in licensed})
+    outermost: list[str] = []
+    for folder in found:
+        if not outermost or not folder.startswith(outermost[-1] + "/"):
+            outermost.append(folder)
+    return outermost
 
 
 def version_of(path: str) -> tuple[str, int] | None:

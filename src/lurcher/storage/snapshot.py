@@ -11,7 +11,7 @@ from functools import cache, cached_property
 
 from lurcher.runtime.kernel import np
 from lurcher.runtime.stdlib import Protocol
-from lurcher.sources.roles import INLINE_TESTS, VERSIONED, version_of
+from lurcher.sources.roles import BUILD_STEMS, INLINE_TESTS, LICENCE_STEMS, VENDORED, VERSIONED, find_embedded, version_of
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import (
     FILE_FIELDS,
@@ -224,7 +224,24 @@ class Snapshot(TableSnapshot[Segment]):
 
     @cached_property
     def file_roles(self) -> NDArray[Any]:
-        return self.file_column("roles")
+        """The roles of each file; those of a project within the project are vendored too."""
+        roles = self.file_column("roles")
+        licences = self._files_named(LICENCE_STEMS)
+        builds = self._files_named(BUILD_STEMS) if licences else []
+        if builds:
+            roles = roles.copy()
+        for segment, base in zip(self.segments, self._bases["files"], strict=False) if builds else ():
+            root, files = segment.prefix, range(len(segment.files))
+            here = [[path[len(root) :] for path in named if path.startswith(root)] for named in (licences, builds)]
+            for folder in find_embedded(*here):
+                ends = (f"{root}{folder}/", f"{root}{folder}0")  # 0 follows / in the order of paths
+                first, last = [base + bisect_left(files, end, key=segment.path) for end in ends]
+                roles[first:last] |= VENDORED
+        return roles
+
+    def _files_named(self, stems: Iterable[str]) -> list[str]:
+        """The paths of live files by their names without extension."""
+        return [self.path(file) for stem in stems for file in self.postings("stem", stem)[0].tolist()]
 
     @cached_property
     def inline_tests(self) -> NDArray[np.int64]:
