@@ -404,7 +404,6 @@ class HitList(answer.Listing):
         """Places that show the whole function."""
         self._excerpts: dict[tuple[int, ...], Excerpt] = {}
         self._costs: dict[tuple[int, ...], int] = {}
-        self._runs: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
 
     # -- what a place shows -----------------------------------------------------------------------------------------------
 
@@ -460,13 +459,6 @@ class HitList(answer.Listing):
     def join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
         if len(members) == 1 or self._query.context == "none":
             return [(i,) for i in members]
-        key = self._key(tuple(members))
-        known = self._runs.get(key)
-        if known is None:
-            known = self._runs[key] = self._join(members)
-        return known
-
-    def _join(self, members: Sequence[int]) -> list[tuple[int, ...]]:
         rank = {i: n for n, i in enumerate(members)}
         runs: list[list[int]] = []
         end = -1
@@ -488,10 +480,17 @@ class HitList(answer.Listing):
         return shown.first, shown.last + 1
 
     def add(self, i: int, members: Sequence[int]) -> tuple[int, int]:
-        together = self.join((*members, i))
         if self._query.budget is None:
-            return 0, len(together)
+            return 0, self._count_runs((*members, i))
+        together = self.join((*members, i))
         return sum([self.cost(*run) for run in together]) - self._total(members), len(together)
+
+    def _count_runs(self, members: Sequence[int]) -> int:
+        """How many places `join` makes of these."""
+        if self._query.context != "block":
+            return len(self.join(members))
+        extents = list(map(self._extent, members))  # blocks do not overlap: a run begins where none of them ends
+        return len({start for start, _ in extents}.difference([end for _, end in extents]))
 
     def _total(self, members: Sequence[int]) -> int:
         return sum([self.cost(*run) for run in self.join(members)])
