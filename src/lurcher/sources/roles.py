@@ -194,3 +194,20 @@ _PLAIN = (".txt", ".text")
 def is_note(path: str, language: str) -> bool:
     """Prose by its language; plain text only where its name says so, since much else has no language either."""
     return language in MARKED_UP or (language == "text" and path.lower().endswith(_PLAIN))
+
+
+def find_superseded(files: Iterable[tuple[int, str]]) -> dict[int, int]:
+    """Of numbered paths those in a version folder (`v1`) beside a later one (`v2`), with their version."""
+    found: dict[int, tuple[str, int]] = {}
+    folders: dict[str, tuple[str, int] | None] = {}
+    for file, path in files:
+        folder = path.rpartition("/")[0]
+        if folder not in folders:
+            folders[folder] = version_of(path)
+        version = folders[folder]
+        if version is not None:
+            found[file] = version
+    newest: dict[str, int] = {}
+    for place, number in found.values():
+        newest[place] = max(newest.get(place, 0), number)
+    return {file: number for file, (place, number) in found.items() if number < newest[place]}

@@ -8,7 +8,7 @@ path order, so the same files give the same bytes however they were read. `Segme
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 
 from lurcher.runtime.kernel import native, np
@@ -568,3 +568,8 @@ def find_innermost(rows: Any, byte: int, kinds: frozenset[str]) -> int:
         if KINDS[kind] in kinds and (best < 0 or end - start < smallest):
             best, smallest = number, end - start
     return best
+
+@cache
+def mark_kinds(kinds: frozenset[str]) -> bytes:
+    """A byte for each of KINDS, 1 for those among `kinds`."""
+    return bytes([kind in kinds for kind in KINDS])

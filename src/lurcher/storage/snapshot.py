@@ -7,11 +7,10 @@ belongs to.
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import cache, cached_property
+from functools import cached_property
 
 from lurcher.runtime.kernel import np
-from lurcher.runtime.stdlib import Protocol
-from lurcher.sources.roles import BUILD_STEMS, INLINE_TESTS, LICENCE_STEMS, VENDORED, VERSIONED, find_embedded, version_of
+from lurcher.sources.roles import BUILD_STEMS, INLINE_TESTS, LICENCE_STEMS, VENDORED, VERSIONED, find_embedded, find_superseded
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import (
     FILE_FIELDS,
@@ -24,11 +23,12 @@ from lurcher.storage.segment import (
     decode_definitions,
     decode_string,
     find_innermost,
-)
-from lurcher.storage.table_snapshot import TableSnapshot
-from lurcher.storage.tables import CosineIndex, Direction, PostingSum, TableRows, normalise_lengths
+    mark_kinds,
+)  # fmt: skip
+from lurcher.storage.table_snapshot import PhrasePattern, Phrases, TableSnapshot
+from lurcher.storage.tables import CosineIndex, Direction, TableRows, normalise_lengths
 from lurcher.terms import split, words
-from lurcher.types import Definition, Record, qualified_name
+from lurcher.types import Definition, qualified_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,25 +46,6 @@ _MANY_NAMES = 2000
 _MAX_CACHED_CHARS = 2_000_000
 """Of texts that are kept for the next query."""
 _MAX_CACHED_NAMES = 10_000
-
-
-class Phrases(Record):
-    """Units that hold a phrase, ascending, how often each does, and the byte of its file where it first does."""
-
-    __slots__ = ("units", "counts", "first")
-
-    def __init__(self, units: NDArray[np.int64], counts: NDArray[np.int64], first: NDArray[np.int64]) -> None:
-        self.units, self.counts, self.first = units, counts, first
-
-
-class PhrasePattern(Protocol):
-    """What `Snapshot.phrases` needs of a pattern."""
-
-    @property
-    def text(self) -> str: ...
-
-    def starts(self, data: bytes) -> list[int]:
-        """Where the matches in a text begin."""
 
 
 class Snapshot(TableSnapshot[Segment]):
@@ -296,20 +277,8 @@ class Snapshot(TableSnapshot[Segment]):
     @cached_property
     def superseded(self) -> dict[int, int]:
         """Files in a version folder (`v1`) beside a later one (`v2`), with their version."""
-        found: dict[int, tuple[str, int]] = {}
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
-        folders: dict[str, tuple[str, int] | None] = {}
-        for file, path in self._paths_of(flagged):
-            folder = path.rpartition("/")[0]
-            if folder not in folders:
-                folders[folder] = version_of(path)
-            version = folders[folder]
-            if version is not None:
-                found[file] = version
-        newest: dict[str, int] = {}
-        for place, number in found.values():
-            newest[place] = max(newest.get(place, 0), number)
-        return {file: number for file, (place, number) in found.items() if number < newest[place]}
+        return find_superseded(self._paths_of(flagged))
 
     def lengths(self, field: str) -> tuple[NDArray[np.float64], float]:
         """The length of a field for every unit, and the mean over live units. File fields count for each unit of the file."""
@@ -355,14 +324,6 @@ class Snapshot(TableSnapshot[Segment]):
     def occurs(self, term: str) -> bool:
         """Whether a term that a segment has is in a live file."""
         return self._all_live or any(len(self.postings(family, term)[0]) for family in (*UNIT_FAMILIES, *FILE_FIELDS))
-
-    def add_postings(self, total: PostingSum, fields: Iterable[tuple[str, float]], term: str) -> None:
-        """Add the counts of `term` in fields of units, or of files, times the weight of each field."""
-        found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
-        for family, weight in fields:
-            bases = self._bases[self.schema.fields[family]]
-            for place, number in found:
-                self.segments[place].add_postings(total, family, number, bases[place], weight)
 
     def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
         """The number of units that have the first of `terms`, and of units that have any of them.
@@ -556,10 +517,9 @@ class Snapshot(TableSnapshot[Segment]):
         table: Any = segment.definitions
         base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
         if type(table) is TableRows:
-            found = table.innermost(first, count, places, _kind_marks(kinds))
+            found = table.innermost(first, count, places, mark_kinds(kinds))
         else:
-            rows = table[first : first + count]
-            found = [find_innermost(rows, byte, kinds) for byte in places]
+            found = [find_innermost(table[first : first + count], byte, kinds) for byte in places]
         return [place if place < 0 else base + first + place for place in found]
 
     def enclosing_definitions(self, file: int, kinds: frozenset[str]) -> list[int]:
@@ -582,7 +542,7 @@ class Snapshot(TableSnapshot[Segment]):
         if known is None:
             segment, first, count = self._definition_range(file)
             rows = segment.definitions[first : first + count]
-            marks = _kind_marks(kinds)
+            marks = mark_kinds(kinds)
             position = self.segments.index(segment)
             number = self._bases["definitions"][position] + first
             offset = int(self.first_unit[file]) - self._bases["units"][position]
@@ -632,17 +592,9 @@ class Snapshot(TableSnapshot[Segment]):
 
     def definition_ends(self, file: int) -> dict[int, list[int]]:
         """First byte of definitions of a file → their ends."""
-        segment, local = self._place("files", file)
-        row = segment.files[local]
-        first = int(row["definition"])
-        rows = segment.definitions[first : first + int(row["definitions"])]
+        segment, first, count = self._definition_range(file)
+        rows = segment.definitions[first : first + count]
         found: dict[int, list[int]] = {}
         for start, end in zip(rows["start"].tolist(), rows["end"].tolist(), strict=True):
             found.setdefault(start, []).append(end)
         return found
-
-
-@cache
-def _kind_marks(kinds: frozenset[str]) -> bytes:
-    """A byte for each of KINDS, 1 for those among `kinds`."""
-    return bytes([kind in kinds for kind in KINDS])

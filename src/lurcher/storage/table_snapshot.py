@@ -7,19 +7,39 @@ from functools import cached_property
 from itertools import islice
 
 from lurcher.runtime.kernel import np
-from lurcher.runtime.stdlib import Generic, TypeVar
+from lurcher.runtime.stdlib import Generic, Protocol, TypeVar
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.segment import FILES, MAX_CACHED_ROWS, MAX_CACHED_TERMS, Schema, Segment
-from lurcher.storage.tables import TableRows
+from lurcher.storage.tables import PostingSum, TableRows
+from lurcher.types import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
 AnySegment = TypeVar("AnySegment", bound=Segment)
+
+
+class Phrases(Record):
+    """Units that hold a phrase, ascending, how often each does, and the byte of its file where it first does."""
+
+    __slots__ = ("units", "counts", "first")
+
+    def __init__(self, units: NDArray[np.int64], counts: NDArray[np.int64], first: NDArray[np.int64]) -> None:
+        self.units, self.counts, self.first = units, counts, first
+
+
+class PhrasePattern(Protocol):
+    """What `Snapshot.phrases` needs of a pattern."""
+
+    @property
+    def text(self) -> str: ...
+
+    def starts(self, data: bytes) -> list[int]:
+        """Where the matches in a text begin."""
 
 
 class TableSnapshot(Generic[AnySegment]):
@@ -119,6 +139,14 @@ class TableSnapshot(Generic[AnySegment]):
         if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
+
+    def add_postings(self, total: PostingSum, fields: Iterable[tuple[str, float]], term: str) -> None:
+        """Add the counts of `term` in fields of units, or of files, times the weight of each field."""
+        found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
+        for family, weight in fields:
+            bases = self._bases[self.schema.fields[family]]
+            for place, number in found:
+                self.segments[place].add_postings(total, family, number, bases[place], weight)
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
         """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""

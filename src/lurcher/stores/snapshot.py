@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import StoreError
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.snapshot import PhrasePattern, Phrases, Snapshot
+from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.table_snapshot import PhrasePattern, Phrases
 from lurcher.stores.base import Head
 from lurcher.stores.records import AssembledSegment
 from lurcher.stores.vocabulary import Vocabulary
