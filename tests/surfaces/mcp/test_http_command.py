@@ -1,4 +1,4 @@
-"""`lurcher mcp --http`: one process for many sessions and projects, behind a token; asked by the official client and a probe."""
+"""`lurcher mcp --http`: one process for many sessions and projects, behind a token, asked by official clients."""
 
 from __future__ import annotations
 
