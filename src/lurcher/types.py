@@ -116,7 +116,7 @@ CONTEXTS = ("none", "block", "function", "class")
 
 
 class Filter(Record):
-    """Which files may answer. An unset field does not restrict; a set one that matches nothing yields nothing."""
+    """Which files may answer: an unset field does not restrict. `prefixes` are folders or files, relative to the root."""
 
     __slots__ = ("languages", "globs", "excludes", "prefixes")
 
@@ -124,9 +124,7 @@ class Filter(Record):
         self, languages: tuple[str, ...] = (), globs: tuple[str, ...] = (), excludes: tuple[str, ...] = (),
         prefixes: tuple[str, ...] | None = None,
     ) -> None:  # fmt: skip
-        self.languages, self.globs, self.excludes = languages, globs, excludes
-        self.prefixes = prefixes
-        """Folders or files relative to the root; None means the whole root."""
+        self.languages, self.globs, self.excludes, self.prefixes = languages, globs, excludes, prefixes
 
 
 ANY_FILE = Filter()
@@ -146,7 +144,7 @@ class Query(Record):
         prose: bool = True, flat: bool = False,
     ) -> None:  # fmt: skip
         self.text, self.limit, self.mode, self.ranking, self.filter, self.budget = text, limit, mode, ranking, filter, budget
-        self.cursor, self.context, self.snippet_lines = cursor, context, snippet_lines
+        self.cursor, self.context, self.snippet_lines, self.alpha, self.mmr = cursor, context, snippet_lines, alpha, mmr
         self.fixed = fixed
         """A literal query is a fixed string, not a regular expression."""
         self.case = case
@@ -156,7 +154,6 @@ class Query(Record):
         """Second looks at the first hits, one after the other."""
         self.fusion = fusion
         """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
-        self.alpha, self.mmr = alpha, mmr
         self.reasons = reasons
         """Whether hits tell why they are there, which takes a tenth of the time."""
         self.prose = prose

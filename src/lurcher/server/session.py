@@ -158,6 +158,8 @@ class Session:
                 self.build()
             return answer
         listings = self._unindexed.list_files(engine, began + 0.5 * patience)
+        if listings is None:  # a build would take the processor away from the listing, and without it there are no hits
+            listings = self._unindexed.list_files(engine, began + 0.7 * patience)
         self.build()
         if listings is not None and self.ready(0.0 if self._large(engine, listings) else 0.6 * patience):
             return engine.search(text, **options)

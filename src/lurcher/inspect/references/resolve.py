@@ -68,13 +68,8 @@ class Resolver:
 
     # -- occurrences ------------------------------------------------------------------------------------------------------
 
-    def resolve(
-        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol] = ()
-    ) -> Resolution | None:
-        """What an occurrence means; None where it is a local name or something outside of the tree.
-
-        An occurrence that the code does not settle may mean one of those `wanted`.
-        """
+    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol] = ()) -> Resolution | None:
+        """What an occurrence means, or which of those `wanted` it may mean; None for a name that is local or of elsewhere."""
         start, end, kind = occurrence
         if kind & MEMBER:
             return self._resolve_member(file, name, start, wanted)
@@ -118,12 +113,9 @@ class Resolver:
         values = self._receiver_values(file, start, 0)
         if values is None:
             return self._by_name(file, wanted, member=True)
-        found: list[Value] = []
-        unknown = False
-        for value in values:
-            members = self._members_of(value, name, 0)
-            unknown = unknown or members is None
-            found += members or ()
+        members = [self._members_of(value, name, 0) for value in values]
+        found = [value for part in members for value in part or ()]
+        unknown = None in members
         symbols = tuple(dict.fromkeys(value.symbol for value in found if value.symbol is not None and value.kind == "symbol"))
         if symbols:
             return Resolution(symbols, found[0].how or values[0].how)

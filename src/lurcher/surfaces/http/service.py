@@ -241,7 +241,7 @@ class Service:
     def _answer_early(self, endpoint: Endpoint, values: Mapping[str, Any]) -> dict[str, Any]:
         assert endpoint.early is not None
         until = time.monotonic() + WAIT_SECONDS
-        listed = self._early.list_files(self.engine, until - 0.5 * WAIT_SECONDS)
+        listed = self._early.list_files(self.engine, until - 0.3 * WAIT_SECONDS)
 
         def search(text: str, **options: Any) -> Answer:
             return self._early.search(self.engine, listed, text, options, self._describe_progress(), until)
