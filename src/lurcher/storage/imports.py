@@ -55,9 +55,11 @@ def read_import_table(container: Container) -> NDArray[Any]:
     return read_table(container, "imports")
 
 
-def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple[int, tuple[Import, ...]]]:
-    """The imports of all `wanted` files that have some."""
-    rows = read_import_table(container)
+def read_imports(
+    container: Container, wanted: Sequence[bool], rows: NDArray[Any] | None = None
+) -> Iterator[tuple[int, tuple[Import, ...]]]:
+    """The imports of all `wanted` files that have some; `rows` is the table, for who has read it without numpy."""
+    rows = read_import_table(container) if rows is None else rows
     texts = bytes(container.section("import_texts")).decode("utf-8", "replace").split("\0")
     if len(texts) != len(rows) + 1:
         raise container.corrupt("the number of its imports is wrong")

@@ -400,7 +400,8 @@ class Snapshot(TableSnapshot[Segment]):
                 continue
             wanted = [base + file in files for file in range(len(segment.files))]
             if any(wanted):
-                found.update((base + file, imports) for file, imports in read_imports(segment.container, wanted))
+                rows = segment.table("imports")
+                found.update((base + file, imports) for file, imports in read_imports(segment.container, wanted, rows))
         return found
 
     def imports_of_kind(self, kind: str) -> Iterator[tuple[int, str]]:

@@ -609,3 +609,13 @@ def test_a_long_history_of_one_repository_is_not_needed(show: Open, tmp_path: Pa
         page.wait_for_selector("#failure, #nothing")
         page.goto(own.url + "?file=a.py&line=1")
         page.get_by_text("No commit is known for this line.").wait_for()
+
+
+def test_who_uses_a_name_comes_before_the_hits(show: Open) -> None:
+    page = show("/?q=where+is+%60Client%60+used")
+    page.wait_for_selector("#usage li")
+    assert "of Client" in page.locator("#usage h2").inner_text()
+    place = page.locator("#usage a").first.inner_text()
+    page.locator("#usage a").first.click()
+    page.wait_for_selector(".listing .line.chosen")
+    assert page.locator(".listing .line.chosen").get_attribute("data-line") == place.rpartition(":")[2]

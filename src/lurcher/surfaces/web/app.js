@@ -140,7 +140,7 @@ function draw(milliseconds) {
   const list = h("ol", { class: "hits", id: "hits" }, hitList(answer, state, choose));
   const text = summary(answer, milliseconds);
   const history = answer.hits.some((hit) => hit.source === "history") ? timeline(answer.hits, (position) => focusHit(position)) : null;
-  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, text), freshness(answer.index)), caveat(), quickNotice(), notes(), history, list,
+  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, text), freshness(answer.index)), usage(), caveat(), quickNotice(), notes(), history, list,
     answer.next ? h("button", { type: "button", class: "further", id: "more-hits", onclick: loadMore }, "More hits") : null);
   byId("announcement").textContent = answer.hits.length ? `${text} for ${answer.query}` : `Nothing found for ${answer.query}`;
   chosen = -1;
@@ -148,6 +148,20 @@ function draw(milliseconds) {
   else { put(side); if (!isQuick()) showNothing({}); }
   fillProgress();
   if (isQuick() && (!events || events.readyState !== EventSource.OPEN)) timer = setTimeout(show, RETRY);
+}
+
+// Who uses a name, if the query asks for it: a link to each place, before the hits.
+function usage() {
+  const found = answer.references;
+  if (!found) return null;
+  const listed = found.entries.length < found.total ? `, ${number(found.entries.length)} listed` : "";
+  return h("section", { class: "usage", id: "usage", "aria-labelledby": "usage-title" },
+    h("h2", { id: "usage-title" }, `${counted(found.total, found.show.replace(/s$/, ""))} of `, h("code", null, found.name), listed),
+    h("ul", { class: "related" }, found.entries.map((entry) => {
+      const place = entry.call && found.show !== "callees" ? entry.call : entry;
+      return h("li", null, h("a", { href: address({ ...state, file: place.path, line: place.line }) }, h("span", { class: "folder" }, place.path), `:${place.line}`), " ",
+        h("span", { class: "muted" }, [entry.kind, entry.resolution === "resolved" ? "" : entry.resolution].filter(Boolean).join(", ")), h("code", null, entry.text || entry.name || ""));
+    })));
 }
 
 // An answer from a few files, before there is an index: it is marked as such, and replaced once there is one.
