@@ -49,8 +49,18 @@ class Scene:
         self.whole = name != "heal"
         self.files = folder_bytes(self.index)
         self.expected = Expected(self.root, self.index, before, folder / "fresh", may_vanish=name == "clear")
-        self.steps = recorded(self.act)
+        self.steps = self._record()
         self.places = worth_trying(self.steps)
+
+    def _record(self) -> list[tuple[str, Path]]:
+        """The steps of the change once they are the same twice: what is done about files just written takes more of them."""
+        steps = recorded(self.act)
+        for _ in range(10):
+            self.again()
+            before, steps = steps, recorded(self.act)
+            if [name for name, _ in steps] == [name for name, _ in before]:
+                break
+        return steps
 
     def _make(self) -> None:
         """Two generations, so that the last good one is told from one that was made anew."""
