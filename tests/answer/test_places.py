@@ -134,6 +134,14 @@ def test_headers_name_the_definitions_around_a_place(tmp_path: Path) -> None:
     assert flat.hits[0].headers == ()
 
 
+def test_a_place_within_decorators_has_no_header_for_what_they_decorate(tmp_path: Path) -> None:
+    rows = "".join(f'    ("case {i}", {i}),\n' for i in range(30))
+    (tmp_path / "test_kettle.py").write_text(f"@cases(\n{rows})\ndef boil_kettle(case):\n    return case\n")
+    with Engine.open(tmp_path) as engine:
+        (hit,) = engine.search("boil kettle", snippet_lines=2).hits
+    assert hit.start_line > 1 and "def boil_kettle" in hit.text and hit.headers == ()
+
+
 def test_the_same_question_gives_the_same_bytes(engine: Engine) -> None:
     first, second = (engine.search(_QUESTION, budget=3000).to_dict() for _ in range(2))
     first["timings_ms"] = second["timings_ms"] = {}

@@ -590,7 +590,8 @@ def find_headers(snapshot: Snapshot, file: int, byte: int, first: int) -> tuple[
             break  # what ends where the inner one begins is not around it
         if definition.start_line < first:
             line, indent = snapshot.definition_line(file, number)
-            found.append((min(line, first - 1), indent + definition.signature))
+            if line < first:  # not in the midst of its decorators
+                found.append((line, indent + definition.signature))
         number, inner_end = snapshot.innermost(file, start - 1, _NAMING_KINDS) if start else -1, definition.end_byte
     headers = tuple(reversed(found))
     snapshot.headers.put((file, byte, first), headers, 0)
