@@ -59,9 +59,8 @@ class Snapshot(TableSnapshot[Segment]):
         """`path_order` gives (segment, file) of every live file in path order; a single segment is in that order anyway."""
         super().__init__(segments, generation)
         self._path_order = path_order
-        self.weighted: BoundedCache[
-            tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
-        ] = BoundedCache(max(MAX_CACHED_ROWS, 2 * self.unit_total))
+        self.weighted: BoundedCache[tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]]
+        self.weighted = BoundedCache(max(MAX_CACHED_ROWS, 2 * self.unit_total))
         """Cache: (term, field weights) → units and their weighted counts."""
         self._texts: BoundedCache[tuple[int, int, int], str] = BoundedCache(_MAX_CACHED_CHARS)
         self.forms: BoundedCache[str, list[str]] | None = BoundedCache(MAX_CACHED_TERMS)

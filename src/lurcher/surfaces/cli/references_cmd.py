@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.errors import UsageError
 from lurcher.runtime.process import printable
@@ -14,8 +14,13 @@ from lurcher.surfaces.cli.printer import from_here, print_notes
 from lurcher.surfaces.cli.search_cmd import Meter, overrides_of, print_json, split_location, wants_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lurcher.engine import Engine
-    from lurcher.inspect.references.calls import CallsAnswer
+    from lurcher.inspect.references.calls import AnyReferences
+    from lurcher.surfaces.cli.printer import Locate
+
+AnyAnswer = TypeVar("AnyAnswer", bound="AnyReferences")
 
 _LIMIT = 50
 """Entries that are listed unless a number is given; all are counted."""
@@ -30,37 +35,25 @@ def run_references(parsed: Namespace) -> int:
     if parsed.kind and directions:
         raise UsageError(f"--kind and --{directions[0]} exclude each other", "give one of them")
     limit = _LIMIT if parsed.limit is None else parsed.limit
+    target = _target(parsed.target)
     with _open(parsed) as engine, Meter(parsed.quiet) as meter:
-        target = _target(parsed.target)
         if directions:
             calls = engine.calls(target, direction=directions[0], depth=parsed.depth, limit=limit, progress=meter.update)
-            return _show_calls(parsed, calls, engine)
-        answer = engine.references(target, kinds=parsed.kind, limit=limit, progress=meter.update)
-    if wants_json(parsed):
-        print_json(answer.to_dict())
-    elif parsed.format == "vimgrep":
-        print_notes(answer.basis.degraded)
-        shown = from_here(engine.locate)
-        for entry in answer.references:
-            print(f"{printable(shown(entry.path))}:{entry.line}:{entry.column}:{printable(entry.text)}")
-    else:
-        print_references(answer, engine.locate)
-    return 0 if answer.references else 1
+        else:
+            answer = engine.references(target, kinds=parsed.kind, limit=limit, progress=meter.update)
+    if directions:
+        rows = [(call.call_path, call.call_line, 1, call.name or call.via) for call in calls.calls]
+        return _show(parsed, engine, calls, rows, print_calls)
+    rows = [(entry.path, entry.line, entry.column, entry.text) for entry in answer.references]
+    return _show(parsed, engine, answer, rows, print_references)
 
 
 def run_implementations(parsed: Namespace) -> int:
     limit = _LIMIT if parsed.limit is None else parsed.limit
     with _open(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.implementations(_target(parsed.target), limit=limit, progress=meter.update)
-    if wants_json(parsed):
-        print_json(answer.to_dict())
-    elif parsed.format == "vimgrep":
-        shown = from_here(engine.locate)
-        for entry in answer.implementations:
-            print(f"{printable(shown(entry.path))}:{entry.line}:{entry.column}:{printable(entry.signature or entry.name)}")
-    else:
-        print_implementations(answer, engine.locate)
-    return 0 if answer.implementations else 1
+    rows = [(entry.path, entry.line, entry.column, entry.signature or entry.name) for entry in answer.implementations]
+    return _show(parsed, engine, answer, rows, print_implementations)
 
 
 def _open(parsed: Namespace) -> Engine:
@@ -78,14 +71,18 @@ def _target(given: str) -> str:
     return f"{Path.cwd() / file}{given[len(file) :]}"
 
 
-def _show_calls(parsed: Namespace, answer: CallsAnswer, engine: Engine) -> int:
+def _show(
+    parsed: Namespace, engine: Engine, answer: AnyAnswer, rows: list[tuple[str, int, int, str]],
+    print_text: Callable[[AnyAnswer, Locate], None],
+) -> int:  # fmt: skip
+    """Prints an answer in the format asked for; `rows` are path, line, column and text of its entries."""
     if wants_json(parsed):
         print_json(answer.to_dict())
-        return 0 if answer.calls else 1
-    if parsed.format == "vimgrep":
+    elif parsed.format == "vimgrep":
+        print_notes(answer.basis.degraded)
         shown = from_here(engine.locate)
-        for call in answer.calls:
-            print(f"{printable(shown(call.call_path))}:{call.call_line}:1:{printable(call.name or call.via)}")
+        for path, line, column, text in rows:
+            print(f"{printable(shown(path))}:{line}:{column}:{printable(text)}")
     else:
-        print_calls(answer, engine.locate)
-    return 0 if answer.calls else 1
+        print_text(answer, engine.locate)
+    return 0 if rows else 1
