@@ -283,10 +283,13 @@ def find_references(
     uses = [use for use in finder.uses(spelled, wanted) if not kinds or use.kind in kinds]
     uses.sort(key=lambda use: (not use.certain, use.file.path, use.occurrence[0]))
     shown = uses if limit is None else uses[:limit]
-    notes = basis.degraded + _notes(finder, spelled, wanted, uses)
+    basis = note_undefined(basis, spelled, wanted, ": these are all places with the name" if uses else "")
+    if finder.cut_short:
+        reason = f"{spelled} occurs more than {_MOST_OCCURRENCES:,} times; not all were looked at"
+        basis = Basis(basis.index, (*basis.degraded, Degraded("references", reason, "")))
     return ReferencesAnswer(
         name, tuple(map(describe, wanted)), tuple(make_reference(use) for use in shown), len(uses),
-        sum(use.certain for use in uses), Basis(basis.index, notes),
+        sum(use.certain for use in uses), basis,
     )  # fmt: skip
 
 
@@ -334,10 +337,9 @@ def make_reference(use: Use) -> Reference:
     )  # fmt: skip
 
 
-def _notes(finder: Finder, name: str, wanted: Sequence[Symbol], uses: Sequence[Use]) -> tuple[Degraded, ...]:
-    notes = []
-    if not wanted and uses:
-        notes.append(Degraded("references", f"no definition of {name} is in the tree: these are all places with the name", ""))
-    if finder.cut_short:
-        notes.append(Degraded("references", f"{name} occurs more than {_MOST_OCCURRENCES:,} times; not all were looked at", ""))
-    return tuple(notes)
+def note_undefined(basis: Basis, name: str, wanted: Sequence[Symbol], else_shown: str = "") -> Basis:
+    """Says of an answer that it is about a name which nothing defines: nothing found is no proof then."""
+    if wanted:
+        return basis
+    note = Degraded("references", f"no definition of {name} is in the tree{else_shown}", "")
+    return Basis(basis.index, (*basis.degraded, note))

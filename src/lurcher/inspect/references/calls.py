@@ -18,6 +18,7 @@ from lurcher.inspect.references.answer import (
     Target,
     Use,
     describe,
+    note_undefined,
     resolve_target,
 )  # fmt: skip
 from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, INHERITANCE, MEMBER, kind_name
@@ -191,7 +192,7 @@ def find_calls(
     unique = list({(call.path, call.line, call.name): call for call in reversed(found)}.values())[::-1]
     return CallsAnswer(
         name, direction, steps, tuple(map(describe, wanted)), tuple(unique if limit is None else unique[:limit]), len(unique),
-        complete, basis,
+        complete, note_undefined(basis, name, wanted),
     )  # fmt: skip
 
 
@@ -262,8 +263,9 @@ def find_implementations(
                 found.setdefault(member, _implementation(member, symbol, depth, how, certain))
     ordered = sorted(found.values(), key=lambda entry: (entry.resolution != RESOLVED, entry.depth, entry.path, entry.line))
     return ImplementationsAnswer(
-        name, tuple(map(describe, wanted)), tuple(ordered if limit is None else ordered[:limit]), len(ordered), basis
-    )
+        name, tuple(map(describe, wanted)), tuple(ordered if limit is None else ordered[:limit]), len(ordered),
+        note_undefined(basis, name, wanted),
+    )  # fmt: skip
 
 
 def _implementation(below: Symbol, above: Symbol, depth: int, how: str, certain: bool) -> Implementation:
