@@ -1,7 +1,7 @@
 """Prints answers as text: plain when piped, with colour, marks and a score bar on a terminal; or in Vim's grep format.
 
-Part of a search on the command line: piped text must not load `re` or `pathlib`, which take longer than the printing. A few
-regular expressions colour the syntax of every language; a real lexer would cost more time than the search.
+Part of a search on the command line: piped text must not load `re` or `pathlib`, which take longer than the printing. On a
+terminal the parser says what is a comment, a string or a keyword; without one, a few regular expressions guess it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit, Sy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable, Sequence, Set
     from pathlib import Path
     from typing import Any, TypeAlias
 
     from lurcher.corpora.history.outcomes import Outcome
+    from lurcher.languages.highlight import Span
 
 
 _TOKEN = pattern(
@@ -68,46 +68,81 @@ class Painter:
         """Coloured by kind: ok, note or problem."""
         return self._wrap(text, {"ok": "32", "note": "33", "problem": "1;31"}[kind])
 
-    def code(self, line: str, terms: Set[str], spans: Sequence[tuple[int, int]] = ()) -> str:
-        """One line of source with matched terms marked, and `spans` (of characters, in order) marked as a whole."""
+    def code(
+        self, line: str, terms: Set[str], spans: Sequence[tuple[int, int]] = (), syntax: Sequence[Span] | None = None
+    ) -> str:
+        """One line of source with matched terms marked, and `spans` (of characters, in order) marked as a whole.
+
+        `syntax` has the coloured parts as the parser found them; without it they are guessed.
+        """
         line = printable(line)
         if not self.on:
             return line
+        syntax = _guess_syntax(line) if syntax is None else syntax
         out, last = [], 0
         for start, end in spans:
             if start >= last:  # a span inside another is marked already
-                out += [self._plain(line[last:start], terms), self._wrap(line[start:end], "1;33")]
+                out += [self._coloured(line, last, start, terms, syntax), self._wrap(line[start:end], "1;33")]
                 last = end
-        return "".join((*out, self._plain(line[last:], terms)))
+        return "".join((*out, self._coloured(line, last, len(line), terms, syntax)))
 
-    def _plain(self, line: str, terms: Set[str]) -> str:
-        out, position = [], 0
-        for match in _TOKEN.finditer(line):
-            out.append(line[position : match.start()])
-            out.append(self._token(match, terms))
-            position = match.end()
-        return "".join((*out, line[position:]))
+    def _coloured(self, line: str, first: int, last: int, terms: Set[str], syntax: Sequence[Span]) -> str:
+        """A part of a line in the colours of its syntax."""
+        out, at = [], first
+        for start, end, kind in syntax:
+            start, end = max(start, at), min(end, last)
+            if start < end:
+                word = kind in ("keyword", "number") and terms & set(split(line[start:end]))
+                style = "" if word else _STYLES[kind]  # a word that matches has the colour of a match alone
+                out += [self._marked(line[at:start], terms, ""), self._marked(line[start:end], terms, style)]
+                at = end
+        return "".join((*out, self._marked(line[at:last], terms, "")))
 
-    def _token(self, match: re.Match[str], terms: Set[str]) -> str:
-        kind, text = match.lastgroup or "", match[0]
-        if kind == "word":
-            if terms & set(split(text)):
-                return self._wrap(text, "1;33")
-            return self._wrap(text, _STYLES["keyword"]) if text in _KEYWORDS else text
-        if kind in ("comment", "string"):
+    def _marked(self, text: str, terms: Set[str], style: str) -> str:
+        """A text in one style, the words that match marked; around them the style goes on."""
+        if terms and text.strip():
             import re
 
-            style = _STYLES[kind]
-            # A match inside a comment keeps the comment's colour around it.
-            return self._wrap(
-                re.sub(
-                    r"\w+",
-                    lambda word: f"\x1b[0;1;33m{word[0]}\x1b[0;{style}m" if terms & set(split(word[0])) else word[0],
-                    text,
-                ),
-                style,
+            before, after = ("0;", f"\x1b[0;{style}m") if style else ("", "\x1b[0m")
+            text = re.sub(
+                r"[^\W\d]\w*",
+                lambda word: f"\x1b[{before}1;33m{word[0]}{after}" if terms & set(split(word[0])) else word[0],
+                text,
             )
-        return self._wrap(text, _STYLES["number"])
+        return self._wrap(text, style) if style else text
+
+
+def _guess_syntax(line: str) -> list[Span]:
+    """The coloured parts of a line whose language has no parser."""
+    found = []
+    for match in _TOKEN.finditer(line):
+        kind = match.lastgroup or ""
+        if kind != "word" or match[0] in _KEYWORDS:
+            found.append((match.start(), match.end(), "keyword" if kind == "word" else kind))
+    return found
+
+
+def _syntax_by_line(hit: Hit, file: Path | str) -> list[list[Span]] | None:
+    """The coloured parts of each line of a hit; None where no parser can tell.
+
+    The file is parsed as a whole where its lines are still those of the hit, which may begin within a long string.
+    """
+    from lurcher.languages.highlight import MAX_LENGTH, split_by_line, syntax_spans
+
+    text = hit.text.replace("\r\n", "\n")
+    whole = text
+    try:
+        if os.stat(file).st_size <= MAX_LENGTH:
+            with open(file, encoding="utf-8") as stream:
+                whole = stream.read()
+    except (OSError, ValueError):  # gone, or not in UTF-8
+        pass
+    lines = whole.split("\n")
+    start = sum([len(line) + 1 for line in lines[: hit.start_line - 1]])
+    if not whole.startswith(text, start):
+        whole, start = text, 0
+    found = syntax_spans(whole, hit.language, start, start + len(text))
+    return None if found is None else split_by_line(text, [(first - start, last - start, kind) for first, last, kind in found])
 
 
 _BAR = 10
@@ -149,7 +184,7 @@ def print_answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool
     for number, hit in enumerate(answer.hits):
         if number:
             out.append("")
-        out += _hit_lines(hit, painter, shown)
+        out += _hit_lines(hit, painter, shown, locate)
         out += _links(hit, painter, shown)
         if explain:
             out += _explanation(hit, painter)
@@ -158,12 +193,14 @@ def print_answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool
     print_footer(answer, timings)
 
 
-def _hit_lines(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
+def _hit_lines(hit: Hit, painter: Painter, shown: Callable[[str], str], locate: Locate) -> Iterable[str]:
     if hit.source == "history":
         return commit_lines(hit, painter)
     path = hit.path if hit.library is not None else shown(hit.path)  # of a library its version matters, not where it is
+    file = locate(hit.path) if painter.on else ""
     first, *others = hit.split()
-    return [*_place_lines(first, painter, path), *(line for place in others for line in _further_lines(place, painter, path))]
+    further = (line for place in others for line in _further_lines(place, painter, path, file))
+    return [*_place_lines(first, painter, path, file), *further]
 
 
 def _links(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
@@ -187,7 +224,7 @@ def _link_to_commit(commit: dict[str, Any]) -> str:
     return f"{commit['sha'][:10]}  {commit['date']}  {commit['subject']}  ({commit['why']}{ended})"
 
 
-def _place_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
+def _place_lines(hit: Hit, painter: Painter, path: str, file: Path | str) -> Iterable[str]:
     """The first place of a hit."""
     version = painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else ""
     yield _heading(hit, painter, painter.path(path)) + version
@@ -195,13 +232,13 @@ def _place_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         yield _note_line(hit.note, painter)
         if "front_matter_problem" in hit.note:
             yield painter.dim(f"    front matter: {printable(hit.note['front_matter_problem'])}")
-    yield from _text_lines(hit, painter, _TERMINAL_LINES)
+    yield from _text_lines(hit, painter, _TERMINAL_LINES, file)
 
 
-def _further_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
+def _further_lines(hit: Hit, painter: Painter, path: str, file: Path | str) -> Iterable[str]:
     """A further place of a hit: the path is not repeated, except on terminals, which make links of it."""
     yield _heading(hit, painter, painter.dim(printable(path)) if painter.on else "")
-    yield from _text_lines(hit, painter, _FURTHER_LINES)
+    yield from _text_lines(hit, painter, _FURTHER_LINES, file)
 
 
 def _heading(hit: Hit, painter: Painter, path: str) -> str:
@@ -217,7 +254,7 @@ def _heading(hit: Hit, painter: Painter, path: str) -> str:
     return f"{head}  {hit.score:.3f}"
 
 
-def _text_lines(hit: Hit, painter: Painter, most: int) -> Iterable[str]:
+def _text_lines(hit: Hit, painter: Painter, most: int, file: Path | str) -> Iterable[str]:
     """The numbered lines of a place; on a terminal those that match best, `most` of them."""
     if "structural" in hit.why.lanes:
         yield from _matches(hit, painter)
@@ -241,8 +278,10 @@ def _text_lines(hit: Hit, painter: Painter, most: int) -> Iterable[str]:
         width = len(str(hit.start_line + first + len(shown)))
         for number, signature in hit.headers if first == 0 else ():  # they are around the first line of the place
             yield painter.dim(f"{number:>{width}}  {printable(signature[:_LONGEST_HEADER].rstrip())} …")
+        syntax = _syntax_by_line(hit, file) if painter.on else None
         for i, line in enumerate(shown, hit.start_line + first):
-            yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)))}"
+            parts = None if syntax is None else syntax[i - hit.start_line]
+            yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)), parts)}"
         left = len(lines) - len(shown)
         if left > 0:
             yield painter.dim(f"{'':>{width}}  … {format_count(left, 'more line')}")
