@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from lurcher import Engine
+from lurcher import ClosedEngine, Engine
 from lurcher.runtime.process import Cache
 
 METHODS = {
@@ -61,3 +63,28 @@ def test_a_cache_makes_each_value_once_and_a_value_may_need_another() -> None:
     assert cache.peek("a") is None
     first = cache.get("a", lambda: [cache.get("b", list)])
     assert cache.get("a", list) is first and first[0] is cache.get("b", dict) and cache.peek("a") is first
+
+
+def test_a_closed_engine_answers_nothing_and_can_be_closed_again(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def redirect():\n    pass\n")
+    with Engine.open(tmp_path) as engine:
+        assert engine.search("redirect")
+    questions = (
+        partial(engine.search, "redirect"), partial(engine.symbol, "redirect"), partial(engine.outline, "a.py"), engine.refresh,
+        engine.status, partial(engine.history, "redirect"), partial(engine.exists, "redirect"),
+    )  # fmt: skip
+    for question in questions:
+        with pytest.raises(ClosedEngine, match="closed"):
+            question()
+    engine.close()
+
+
+def test_questions_can_be_asked_from_an_event_loop(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def redirect():\n    pass\n")
+
+    async def ask() -> list[str]:
+        with Engine.open(tmp_path) as engine:
+            asked = [asyncio.to_thread(engine.search, question) for question in ("redirect", "how to redirect")]
+            return [answer[0].path for answer in await asyncio.gather(*asked)]
+
+    assert asyncio.run(ask()) == ["a.py", "a.py"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import lurcher
+from lurcher import errors
 from lurcher.runtime.kernel import native
 
 PACKAGE = Path(lurcher.__file__).parent
@@ -59,10 +60,16 @@ def after_command(*arguments: str) -> set[str]:
     )
 
 
-def test_the_public_names_are_these() -> None:
-    assert lurcher.__all__ == ["Answer", "Engine", "Hit", "LurcherError", "__version__"]
+def test_the_public_names_are_values_the_engine_and_every_error() -> None:
+    tree = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, errors.LurcherError)}
+    assert set(lurcher.__all__) == tree | {"Answer", "CommitInfo", "Engine", "Hit", "Place", "__version__"}
+    assert lurcher.__all__ == sorted(lurcher.__all__)
     for name in lurcher.__all__:
         assert getattr(lurcher, name) is not None
+
+
+def test_dir_has_the_public_names_alone() -> None:
+    assert dir(lurcher) == lurcher.__all__
 
 
 def test_other_names_are_attribute_errors() -> None:

@@ -17,11 +17,11 @@ from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots
-from lurcher.query import read_usage_question
+from lurcher.query import Query, read_usage_question
 from lurcher.query.validate import LIBRARIES, as_tuple, check_query, choose_sources, installed_source, make_filter
 from lurcher.runtime.process import Cache
 from lurcher.sources import find_root
-from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
+from lurcher.types import Answer, Degraded, IndexState, Progress, silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.references.answer import ReferencesAnswer
     from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
     from lurcher.inspect.why import WhyAnswer
+    from lurcher.lanes.symbol import SymbolAnswer
     from lurcher.stores.corpus import StoreCorpus
 
 
@@ -478,7 +479,7 @@ class Engine:
 
     def refresh(self, *, progress: Progress = silent) -> IndexState:
         """Index what changed, whatever its number."""
-        views = [project.view(progress, limited=False) for project in self._workspace.projects]
+        views = [project.view(progress, limited=False) for project in self._workspace.open_projects()]
         stale = sum(view.stale_paths for view in views)
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
 
@@ -568,7 +569,7 @@ class Engine:
         from lurcher.inspect.inspection import status_of_roots
 
         shared = {} if self._store is None else {"shared": self._store.shared.status()}
-        return status_of_roots(self._workspace.projects, self.libraries(), skipped=skipped) | shared
+        return status_of_roots(self._workspace.open_projects(), self.libraries(), skipped=skipped) | shared
 
 
 def _open_store(services: Services) -> StoreCorpus | None:

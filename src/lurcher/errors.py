@@ -5,6 +5,7 @@
     │   ├── QueryError        empty, too long, unknown mode
     │   ├── FilterError       unknown language, bad glob
     │   ├── CursorError       tampered, foreign or outdated cursor
+    │   ├── ClosedEngine      the engine was closed before the question
     │   └── PathError         missing, not a folder, unreadable
     │       ├── BroadRoot     a home folder or a whole disk that has no index yet
     │       └── RootGone      the folder that questions are about has been removed
@@ -157,6 +158,10 @@ class FilterError(UsageError):
 
 class CursorError(UsageError):
     code = "cursor"
+
+
+class ClosedEngine(UsageError):
+    code = "closed"
 
 
 class PathError(UsageError):

@@ -28,7 +28,8 @@ class Record:
     uncompared: tuple[str, ...] = ()
     """Those of the slots that are neither compared nor hashed."""
 
-    def __values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
+        """What the slots hold, by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __eq__(self, other: object) -> bool:
@@ -41,15 +42,15 @@ class Record:
         return hash(tuple([getattr(self, name) for name in self.__slots__ if name not in self.uncompared]))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.__values().items())
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.values().items())
         return f"{type(self).__qualname__}({shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (type(self), self.__values())
+        return _make, (type(self), self.values())
 
     def replace(self: R, **changes: Any) -> R:
         """A copy with some fields changed."""
-        return type(self)(**{**self.__values(), **changes})
+        return type(self)(**{**self.values(), **changes})
 
     __replace__ = replace
 
@@ -130,43 +131,6 @@ class Filter(Record):
 ANY_FILE = Filter()
 
 
-class Query(Record):
-    __slots__ = (
-        "text", "limit", "mode", "ranking", "filter", "budget", "cursor", "context", "snippet_lines", "fixed", "case", "word",
-        "multiline", "rerank", "fusion", "alpha", "mmr", "reasons", "prose", "flat",
-    )  # fmt: skip
-
-    def __init__(
-        self, text: str, limit: int = 10, mode: str = "auto", ranking: str = "default", filter: Filter = ANY_FILE,
-        budget: int | None = None, cursor: str | None = None, context: str = "block", snippet_lines: int | None = None,
-        fixed: bool = False, case: str = "smart", word: bool = False, multiline: bool = False, rerank: tuple[str, ...] = (),
-        fusion: str | None = None, alpha: float | None = None, mmr: float | None = None, reasons: bool = True,
-        prose: bool = True, flat: bool = False,
-    ) -> None:  # fmt: skip
-        self.text, self.limit, self.mode, self.ranking, self.filter, self.budget = text, limit, mode, ranking, filter, budget
-        self.cursor, self.context, self.snippet_lines, self.alpha, self.mmr = cursor, context, snippet_lines, alpha, mmr
-        self.fixed = fixed
-        """A literal query is a fixed string, not a regular expression."""
-        self.case = case
-        """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
-        self.word, self.multiline = word, multiline
-        self.rerank = rerank
-        """Second looks at the first hits, one after the other."""
-        self.fusion = fusion
-        """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
-        self.reasons = reasons
-        """Whether hits tell why they are there, which takes a tenth of the time."""
-        self.prose = prose
-        """Whether notes may answer too; where they are asked for themselves, they do not answer as code."""
-        self.flat = flat
-        """Whether each place is a hit of its own, rather than one of its file's."""
-
-    @property
-    def order(self) -> str:
-        """Which ranking puts the units in order."""
-        return {"linear": "linear", "rrf": "classic"}.get(self.fusion or "", self.ranking)
-
-
 # -- what comes back --------------------------------------------------------------------------------------------------
 
 
@@ -244,10 +208,8 @@ class Match(Record):
         self.captures: Captures = {} if captures is None else captures
 
     def to_dict(self) -> dict[str, Any]:
-        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "captures"}
-        if self.captures:
-            out["captures"] = self.captures
-        return out
+        out = self.values()
+        return out if self.captures else {name: value for name, value in out.items() if name != "captures"}
 
 
 def with_headers(text: str, headers: tuple[tuple[int, str], ...]) -> str:
@@ -302,6 +264,69 @@ def headers_data(headers: tuple[tuple[int, str], ...]) -> list[dict[str, Any]]:
     return [{"line": line, "text": text} for line, text in headers]
 
 
+class Evidence(Record):
+    """A later commit that supports or weakens a verdict."""
+
+    __slots__ = ("kind", "sha", "date", "author", "note", "how", "confidence")
+
+    def __init__(
+        self, kind: str, sha: str, date: int, author: str, note: str, how: str = "", confidence: float = 1.0
+    ) -> None:  # fmt: skip
+        self.kind, self.sha, self.author, self.confidence = kind, sha, author, confidence
+        """Kinds: reverted, partly-reverted, revert-undone, mended (it rewrote lines of this one), followed (it says fix)."""
+        self.date = date
+        """Seconds since 1970."""
+        self.note = note
+        """The reason, in the words of the later commit."""
+        self.how = how
+        """How a revert refers to what it reverts: sha, subject, number or merge."""
+
+
+class Outcome(Record):
+    """What became of a commit."""
+
+    __slots__ = ("verdict", "confidence", "evidence")
+
+    def __init__(self, verdict: str, confidence: float, evidence: tuple[Evidence, ...] = ()) -> None:
+        self.verdict, self.confidence, self.evidence = verdict, confidence, evidence
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.values() | {"evidence": [entry.values() for entry in self.evidence]}
+
+
+class CommitHunk(Record):
+    """The part of a commit that answers best; `removed` and `added` count lines."""
+
+    __slots__ = ("path", "old_path", "old_start", "new_start", "removed", "added", "heading", "kind")
+
+    def __init__(
+        self, path: str, old_path: str | None, old_start: int, new_start: int, removed: int, added: int, heading: str, kind: str
+    ) -> None:
+        self.path, self.old_path, self.old_start, self.new_start = path, old_path, old_start, new_start
+        self.removed, self.added, self.heading, self.kind = removed, added, heading, kind
+
+
+class CommitInfo(Record):
+    """The commit that a hit of the history is; `date` in ISO 8601, `files` the first of `file_count`."""
+
+    __slots__ = ("sha", "subject", "author", "date", "outcome", "files", "file_count", "hunk", "same_change")
+
+    def __init__(
+        self, sha: str, subject: str, author: str, date: str, outcome: Outcome, files: tuple[str, ...], file_count: int,
+        hunk: CommitHunk | None = None, same_change: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.sha, self.subject, self.author, self.date, self.outcome = sha, subject, author, date, outcome
+        self.files, self.file_count, self.hunk = files, file_count, hunk
+        self.same_change = same_change
+        """Other commits that make the same change, such as those that it was picked from."""
+
+    def to_dict(self) -> dict[str, Any]:
+        hunk = None if self.hunk is None else self.hunk.values()
+        out = self.values() | {"outcome": self.outcome.to_dict(), "files": list(self.files), "hunk": hunk}
+        same = list(out.pop("same_change"))
+        return out | {"same_change": same} if same else out
+
+
 class Hit(Record):
     """A file with the places in it that answer a query, or a commit, or a section of a note.
 
@@ -315,7 +340,7 @@ class Hit(Record):
 
     def __init__(
         self, id: str, source: str, path: str, start_line: int, end_line: int, language: str, symbol: str | None,
-        kind: str | None, score: float, tokens: int, text: str, why: Why, commit: dict[str, Any] | None = None,
+        kind: str | None, score: float, tokens: int, text: str, why: Why, commit: CommitInfo | None = None,
         links: dict[str, list[Any]] | None = None, matches: tuple[Match, ...] = (), note: dict[str, Any] | None = None,
         library: str | None = None, version: str | None = None, line: int = 0, cell: dict[str, Any] | None = None,
         further: tuple[Place, ...] = (), headers: tuple[tuple[int, str], ...] = (),
@@ -340,6 +365,15 @@ class Hit(Record):
         """The places after the first, best first."""
         self.headers = headers
         """Of the first place, as `Place.headers`."""
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.source, self.path, self.start_line, self.end_line))  # others hold what cannot be hashed
+
+    def __repr__(self) -> str:
+        named = f" {self.symbol}" if self.symbol else ""
+        if self.commit is not None:
+            return f"<Hit {self.commit.sha[:10]} {self.commit.subject!r} {self.score:.3f}>"
+        return f"<Hit {self.path}:{self.start_line}-{self.end_line}{named} {self.score:.3f}>"
 
     @property
     def best_line(self) -> int:
@@ -371,22 +405,11 @@ class Hit(Record):
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {
-            "id": self.id,
-            "source": self.source,
-            "path": self.path,
-            "start_line": self.start_line,
-            "end_line": self.end_line,
-            "line": self.best_line,
-            "language": self.language,
-            "symbol": self.symbol,
-            "kind": self.kind,
-            "score": round(self.score, 6),
-            "tokens": self.tokens,
-            "text": self.text,
-            "commit": self.commit,
-            "why": self.why.to_dict(),
-            "links": self.links,
-        }
+            "id": self.id, "source": self.source, "path": self.path, "start_line": self.start_line, "end_line": self.end_line,
+            "line": self.best_line, "language": self.language, "symbol": self.symbol, "kind": self.kind,
+            "score": round(self.score, 6), "tokens": self.tokens, "text": self.text,
+            "commit": None if self.commit is None else self.commit.to_dict(), "why": self.why.to_dict(), "links": self.links,
+        }  # fmt: skip
         if self.note is not None:
             out["note"] = self.note
         if self.cell is not None:
@@ -413,7 +436,7 @@ class Degraded(Record):
         self.stage, self.reason, self.hint = stage, reason, hint
 
     def to_dict(self) -> dict[str, str]:
-        return {"stage": self.stage, "reason": self.reason, "hint": self.hint}
+        return self.values()
 
 
 class IndexState(Record):
@@ -431,13 +454,8 @@ class IndexState(Record):
         """Of an answer out of a shared store: each project with its generation, its commit and when it was written."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "generation": self.generation,
-            "fresh": self.fresh,
-            "stale_paths": self.stale_paths,
-            "coverage": self.coverage,
-            **({"shared": self.shared} if self.shared else {}),
-        }
+        out = self.values()
+        return out if self.shared else {name: value for name, value in out.items() if name != "shared"}
 
 
 class Confidence(Record):
@@ -490,6 +508,29 @@ class Answer(Record):
         self.usage = usage
         """Of a question about who uses a name: a `UsageAnswer`, which comes before the hits."""
 
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __bool__(self) -> bool:
+        return True  # an answer without hits is an answer
+
+    def __getitem__(self, position: int) -> Hit:
+        return self.hits[position]
+
+    def __repr__(self) -> str:
+        shown = "".join([f"\n  {hit!r}" for hit in self.hits])
+        return f"<Answer to {self.query!r}: {self.counted if self.hits else self.nothing}>{shown}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows. What draws it is found by its name: values know nothing of those who show them."""
+        from importlib import import_module
+
+        html: str = import_module("lurcher.surfaces.notebook").draw_answer(self)
+        return html
+
     @property
     def caveat(self) -> str:
         """What to say before the hits: that they match badly, and which words are missing. Empty for a good answer."""
@@ -534,12 +575,8 @@ class Answer(Record):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "query": self.query,
-            "mode": self.mode,
-            "intent": self.intent,
-            "ranking": self.ranking,
-            "sources": list(self.sources),
-            **self.assessment,
+            "query": self.query, "mode": self.mode, "intent": self.intent, "ranking": self.ranking,
+            "sources": list(self.sources), **self.assessment,
             **({"references": self.usage.to_dict()} if self.usage is not None else {}),
             "hits": [hit.to_dict() for hit in self.hits],
             "total": self.total,
@@ -551,50 +588,4 @@ class Answer(Record):
             "timings_ms": {name: round(value, 3) for name, value in self.timings_ms.items()},
             **({"languages": list(self.languages)} if self.languages else {}),
             **({"named": self.named} if self.named is not None else {}),
-        }
-
-
-class SymbolHit(Record):
-    """One definition of a name, as `lurcher symbol` shows it."""
-
-    __slots__ = (
-        "name", "qualified", "kind", "path", "start_line", "end_line", "language", "signature", "exported", "test",
-        "references",
-    )  # fmt: skip
-
-    def __init__(
-        self, name: str, qualified: str, kind: str, path: str, start_line: int, end_line: int, language: str, signature: str,
-        exported: bool, test: bool, references: int | None,
-    ) -> None:  # fmt: skip
-        self.name, self.qualified, self.kind, self.path, self.start_line = name, qualified, kind, path, start_line
-        self.end_line, self.language, self.signature, self.exported, self.test = end_line, language, signature, exported, test
-        self.references = references
-        """How often the name is used; None where that was not counted, as in a shared store."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-class SymbolAnswer(Record):
-    """The definitions of a name, best first; reads as a sequence of them."""
-
-    __slots__ = ("name", "definitions", "index", "degraded")
-
-    def __init__(
-        self, name: str, definitions: tuple[SymbolHit, ...], index: IndexState, degraded: tuple[Degraded, ...] = (),
-    ) -> None:  # fmt: skip
-        self.name, self.definitions, self.index, self.degraded = name, definitions, index, degraded
-
-    def __len__(self) -> int:
-        return len(self.definitions)
-
-    def __iter__(self) -> Iterator[SymbolHit]:
-        return iter(self.definitions)
-
-    def __getitem__(self, position: int) -> SymbolHit:
-        return self.definitions[position]
-
-    def to_dict(self) -> dict[str, Any]:
-        found = [hit.to_dict() for hit in self.definitions]
-        notes = [entry.to_dict() for entry in self.degraded]
-        return {"name": self.name, "definitions": found, "index": self.index.to_dict(), "degraded": notes}
+        }  # fmt: skip

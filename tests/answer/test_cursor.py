@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lurcher import answer
 from lurcher.answer import MAX_WAITING, CursorState, Fingerprint, PackState, decode_cursor, encode_cursor, make_fingerprint
 from lurcher.errors import CursorError
-from lurcher.types import Filter, Query
+from lurcher.query import Query
+from lurcher.types import Filter
 
 QUERY = Query("where are retries configured", limit=5, budget=2000)
 HERE = make_fingerprint(QUERY, root="/repo", generation=7, checksum="ab12")

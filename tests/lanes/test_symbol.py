@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from lurcher.lanes import symbol
-from lurcher.types import SymbolHit
+from lurcher.lanes.symbol import SymbolHit
 from tests.small import snapshot_of
 
 FILES = {

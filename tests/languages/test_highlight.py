@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def test_no_parser_no_colours() -> None:
 def test_the_lines_have_all_that_is_coloured_but_line_ends(text: str) -> None:
     spans = syntax_spans(text, "python")
     assert spans is not None
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
     rows = text.split("\n")
     shown = ["".join(rows[i][a:b] for a, b, _ in row) for i, row in enumerate(split_by_line(text, spans))]
     assert "".join(shown) == "".join(text[a:b] for a, b, _ in spans).replace("\n", "")

@@ -177,7 +177,7 @@ def test_commits_are_reranked_as_code_is(tmp_path: Path) -> None:
         one = engine.search("weigh parcels", sources=["history"], rerank=["llm"], limit=2)
         two = engine.search("weigh parcels", sources=["history"], rerank=["llm"], limit=2, cursor=one.next)
         assert len(played.asked) == 2
-    assert [(hit.commit or {})["subject"][-1] for hit in found.hits] == list("43210")
+    assert [hit.commit.subject[-1] for hit in found.hits] == list("43210")
     assert [hit.score for hit in found.hits] == [0.8, 0.6, 0.4, 0.2, 0.0]
     assert [hit.id for hit in (*one.hits, *two.hits)] == [hit.id for hit in found.hits[:4]]
 

@@ -132,7 +132,7 @@ def test_a_question_about_history_waits_for_no_index(root: Path) -> None:
         with pytest.raises(IndexBuilding), served.with_history(0.0):
             pass
         with served.with_history(LONG) as engine:
-            assert engine.history("redirects").hits[0].commit["subject"] == "Follow redirects"  # type: ignore[index]
+            assert engine.history("redirects").hits[0].commit.subject == "Follow redirects"  # type: ignore[index]
 
 
 def test_a_build_that_is_cancelled_ends_and_leaves_the_lock(large: Path, tmp_path: Path) -> None:

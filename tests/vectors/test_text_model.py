@@ -131,7 +131,7 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
         assert sorted(commits)[0] == "Add client\nsrc/client.py" and len(commits) == len(TREE)
         for ranking in ("default", "classic"):
             found = engine.history("where is the biscuit", ranking=ranking)
-            assert found.hits[0].commit is not None and found.hits[0].commit["subject"] == "Add cookies"
+            assert found.hits[0].commit is not None and found.hits[0].commit.subject == "Add cookies"
             assert told(found) == []
         path = next((root / ".lurcher/history").glob("*.vectors"))
         data = bytearray(path.read_bytes())
@@ -142,7 +142,7 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
         assert mended.history("where is the biscuit").hits[0].commit == found.hits[0].commit
         assert told(mended.history("where is the biscuit")) == []
     lost = engine_at(root).history("biscuit cookies")
-    assert lost.hits[0].commit is not None and lost.hits[0].commit["subject"] == "Add cookies"
+    assert lost.hits[0].commit is not None and lost.hits[0].commit.subject == "Add cookies"
     assert "by words" in next(reason for stage, reason in told(lost) if stage == "dense")
 
 

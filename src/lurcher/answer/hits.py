@@ -12,6 +12,7 @@ from itertools import islice
 from lurcher import answer
 from lurcher.lanes import is_located
 from lurcher.lanes.symbol import SymbolMatch
+from lurcher.query import Query
 from lurcher.ranking import Context, Ranking
 from lurcher.runtime.kernel import native
 from lurcher.runtime.process import check_cancelled
@@ -19,7 +20,7 @@ from lurcher.runtime.stdlib import blake2b
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
-from lurcher.types import Hit, Match, Query, Record, Why, with_headers
+from lurcher.types import Hit, Match, Record, Why, with_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from lurcher.errors import ModelError, Template
 from lurcher.indexing import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import LaneResult, Request, run_lanes, symbol
-from lurcher.query import SYMBOL, Plan, compile_literal_query, make_plan, split_qualified_name
+from lurcher.lanes.symbol import SymbolAnswer, SymbolHit
+from lurcher.query import SYMBOL, Plan, Query, compile_literal_query, make_plan, split_qualified_name
 from lurcher.query.validate import check_query, filter_files, make_filter
 from lurcher.ranking import Context, Ranking, find_own_words, ranking_lanes, ranking_named
 from lurcher.ranking.confidence import judge_confidence
@@ -19,7 +20,7 @@ from lurcher.runtime.kernel import np
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.terms import compound
-from lurcher.types import Answer, Confidence, Degraded, Query, Record, StageWhy, SymbolAnswer, SymbolHit
+from lurcher.types import Answer, Confidence, Degraded, Record, StageWhy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from lurcher import answer as cursors
 from lurcher.answer import Findings, Listing, add_notes
 from lurcher.corpora.code import code_query
 from lurcher.errors import CorruptIndex, LurcherError, PathError, Template, UsageError
-from lurcher.query import REPORT, SYMBOL, expand, extract_terms, requests_change
+from lurcher.query import REPORT, SYMBOL, Query, expand, extract_terms, requests_change
 from lurcher.rerank.stage import Candidate, Factor
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Answer, Degraded, Hit, Query, StageWhy, Why
+from lurcher.types import Answer, Degraded, Hit, StageWhy, Why
 
 if TYPE_CHECKING:
     from lurcher.corpora import SearchRequest, Services

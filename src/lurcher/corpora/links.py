@@ -119,14 +119,14 @@ class Linker:
         """The code that a commit changed as it is now, and the notes that it changed or that name what it changed."""
         root = self._past_of(hit.path)
         label = root.label if root is not None else ""
-        files = [label + path for path in (hit.commit or {}).get("files", ())]
+        files = [label + path for path in (hit.commit.files if hit.commit else ())]
         live = self.snapshot.live_paths
         notes = open_vault(self.snapshot).notes
         code, written = [], []
         for path in sorted(files, key=lambda path: path != hit.path):
             file = live.get(path)
             if file is None:
-                file = self._respelt(root, path, (hit.commit or {}).get("sha", ""))
+                file = self._respelt(root, path, hit.commit.sha if hit.commit else "")
             if file is None:
                 continue
             if notes[file]:

@@ -376,7 +376,7 @@ def judge_pattern(pattern: re.Pattern[str]) -> Judge:
     """Accepts a hit whose path, symbol, commit subject or text matches."""
 
     def judge(hit: Hit) -> bool:
-        subject = str((hit.commit or {}).get("subject") or "")
+        subject = hit.commit.subject if hit.commit else ""
         shown = [part for place in hit.places for part in (place.symbol or "", place.text)]
         return any(pattern.search(part[:MAX_PATTERN_TEXT]) for part in (hit.path, subject, *shown))
 
@@ -387,17 +387,17 @@ def judge_commit(commit: str, subject: str, same_patch: Callable[[str], bool]) -
     """Accepts that commit, or one of the same subject that is the same patch."""
 
     def judge(hit: Hit) -> bool:
-        sha = str((hit.commit or {}).get("sha") or "")
+        sha = hit.commit.sha if hit.commit else ""
         if not _SHA.fullmatch(sha):
             return False
         if commit.startswith(sha) or sha.startswith(commit):
             return True
         # Comparing patches costs two git processes; a cherry-pick keeps its subject, so compare only then.
-        return (hit.commit or {}).get("subject") == subject != "" and same_patch(sha)
+        return hit.commit is not None and hit.commit.subject == subject != "" and same_patch(sha)
 
     return judge
 
 
 def document_key(hit: Hit) -> str:
     """What counts as one document: the commit of a history hit, else the file."""
-    return str((hit.commit or {}).get("sha") or hit.path) if hit.source == "history" else hit.path
+    return hit.commit.sha if hit.commit is not None else hit.path

@@ -10,7 +10,7 @@ import posixpath
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
+from lurcher.errors import ClosedEngine, CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.sources import Root, find_root
@@ -38,6 +38,7 @@ class Workspace:
 
     def __init__(self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
         self.projects = list(projects)
+        self.closed = False
         self.prefixes = dict(prefixes)
         self.further: list[Callable[[], Iterable[StoredIndex[Any, Any]]]] = []
         """Each gives indexes that answers are made from besides those of the roots: damage to them is repaired too."""
@@ -48,9 +49,16 @@ class Workspace:
         self._combined = None
 
     def close(self) -> None:
+        self.closed = True
         for project in self.projects:
             project.close()
         self.forget()
+
+    def open_projects(self) -> list[RootIndex]:
+        """The index of each root; an error once they are closed. What hits say can still be located then."""
+        if self.closed:
+            raise ClosedEngine("the engine is closed", "open another one, or ask before the end of its `with` block")
+        return self.projects
 
     def reopen(self, index: RootIndex, force: bool, *, overrides: Mapping[str, Any] | None = None) -> RootIndex:
         """The index of a root with its settings as they are now: the same object if they have not changed, unless `force`."""
@@ -109,13 +117,15 @@ class Workspace:
 
     def views(self, progress: Progress, *, refresh: bool = True, check: bool = True, needs_vectors: bool = True) -> list[View]:
         """Each root's index, brought up to date unless `refresh` is off; see `Project.view`."""
-        return [project.view(progress, refresh=refresh, check=check, needs_vectors=needs_vectors) for project in self.projects]
+        projects = self.open_projects()
+        return [project.view(progress, refresh=refresh, check=check, needs_vectors=needs_vectors) for project in projects]
 
     def with_repair(self, work: Callable[[tuple[Degraded, ...]], Result], progress: Progress) -> Result:
         """Runs `work(())`; if the index turns out to be damaged, rebuilds it and runs `work` again with a note about that.
 
         Checksums are verified when a block is first read, so damage may show in the middle of a query.
         """
+        self.open_projects()
         try:
             return work(())
         except CorruptIndex as damage:

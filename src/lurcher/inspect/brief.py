@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.answer import count_tokens
-from lurcher.corpora.history.outcomes import FIXED, Outcome, Verdicts
+from lurcher.corpora.history.outcomes import FIXED, Verdicts
 from lurcher.corpora.history.related_commits import FileChange, commits_of_file
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import QueryError
@@ -25,7 +25,7 @@ from lurcher.runtime.process import format_count, printable, printable_lines
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.roles import EXAMPLE, TEST
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import HOTFIXED, REVERTED, Definition
+from lurcher.types import HOTFIXED, REVERTED, Definition, Outcome
 
 _SHARES = {
     "reverted": 0.35, "fixed later": 0.3, "changed lately": 0.45, "people": 0.3, "callers": 0.4, "tests": 0.4,

@@ -15,14 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lurcher.config.schema import BlameSettings
-from lurcher.corpora.history.outcomes import Outcome
 from lurcher.corpora.history.related_commits import Related
 from lurcher.errors import PathError, QueryError
 from lurcher.sources import git
 from lurcher.sources.decode import secret_path, secret_text
 from lurcher.sources.git.commit import Hunk, utc_date
 from lurcher.sources.git.log import SECONDS, Blame, BlameHeader, BlameLine, FilePatches, blame, line_runs, read_patches
-from lurcher.types import Degraded
+from lurcher.types import Degraded, Outcome
 
 WORK_TREE = "work tree"
 _MAX_BYTES = 50_000_000

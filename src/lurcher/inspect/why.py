@@ -11,13 +11,13 @@ from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect import Basis, file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query import REPORT, Group
+from lurcher.query import REPORT, Group, Query
 from lurcher.ranking import Context, Ranking
 from lurcher.runtime.process import format_count
 from lurcher.sources import decode, git
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import LaneWhy, Query, Why
+from lurcher.types import LaneWhy, Why
 
 _MOST_WORDS = 30
 _SKIPPED = {

@@ -9,11 +9,12 @@ from lurcher.sources.roles import ASIDE, BARREL, TEST
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
-from lurcher.types import Definition, LaneWhy, Record, SymbolHit
+from lurcher.types import Definition, Degraded, IndexState, LaneWhy, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Set
+    from collections.abc import Iterable, Iterator, Mapping, Set
+    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -45,6 +46,52 @@ class SymbolMatch(Record):
         """Whether its container is the one in the queried name, if that has one."""
         self.exact = exact
         """Whether it is spelled as in the query."""
+
+
+class SymbolHit(Record):
+    """One definition of a name, as `lurcher symbol` shows it."""
+
+    __slots__ = (
+        "name", "qualified", "kind", "path", "start_line", "end_line", "language", "signature", "exported", "test",
+        "references",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, qualified: str, kind: str, path: str, start_line: int, end_line: int, language: str, signature: str,
+        exported: bool, test: bool, references: int | None,
+    ) -> None:  # fmt: skip
+        self.name, self.qualified, self.kind, self.path, self.start_line = name, qualified, kind, path, start_line
+        self.end_line, self.language, self.signature, self.exported, self.test = end_line, language, signature, exported, test
+        self.references = references
+        """How often the name is used; None where that was not counted, as in a shared store."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.values()
+
+
+class SymbolAnswer(Record):
+    """The definitions of a name, best first; reads as a sequence of them."""
+
+    __slots__ = ("name", "definitions", "index", "degraded")
+
+    def __init__(
+        self, name: str, definitions: tuple[SymbolHit, ...], index: IndexState, degraded: tuple[Degraded, ...] = (),
+    ) -> None:  # fmt: skip
+        self.name, self.definitions, self.index, self.degraded = name, definitions, index, degraded
+
+    def __len__(self) -> int:
+        return len(self.definitions)
+
+    def __iter__(self) -> Iterator[SymbolHit]:
+        return iter(self.definitions)
+
+    def __getitem__(self, position: int) -> SymbolHit:
+        return self.definitions[position]
+
+    def to_dict(self) -> dict[str, Any]:
+        found = [hit.to_dict() for hit in self.definitions]
+        notes = [entry.to_dict() for entry in self.degraded]
+        return {"name": self.name, "definitions": found, "index": self.index.to_dict(), "degraded": notes}
 
 
 class SymbolMatches(Record):

@@ -13,7 +13,7 @@ from itertools import pairwise
 from lurcher.runtime.stdlib import Protocol, pattern
 from lurcher.terms import split, words
 from lurcher.terms.vocabulary import STOP_WORDS, abbreviations, stem
-from lurcher.types import Query, Record
+from lurcher.types import ANY_FILE, Filter, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,43 @@ if TYPE_CHECKING:
 
     from lurcher.query.text_pattern import TextPattern
     from lurcher.storage.container import BoundedCache
+
+
+class Query(Record):
+    __slots__ = (
+        "text", "limit", "mode", "ranking", "filter", "budget", "cursor", "context", "snippet_lines", "fixed", "case", "word",
+        "multiline", "rerank", "fusion", "alpha", "mmr", "reasons", "prose", "flat",
+    )  # fmt: skip
+
+    def __init__(
+        self, text: str, limit: int = 10, mode: str = "auto", ranking: str = "default", filter: Filter = ANY_FILE,
+        budget: int | None = None, cursor: str | None = None, context: str = "block", snippet_lines: int | None = None,
+        fixed: bool = False, case: str = "smart", word: bool = False, multiline: bool = False, rerank: tuple[str, ...] = (),
+        fusion: str | None = None, alpha: float | None = None, mmr: float | None = None, reasons: bool = True,
+        prose: bool = True, flat: bool = False,
+    ) -> None:  # fmt: skip
+        self.text, self.limit, self.mode, self.ranking, self.filter, self.budget = text, limit, mode, ranking, filter, budget
+        self.cursor, self.context, self.snippet_lines, self.alpha, self.mmr = cursor, context, snippet_lines, alpha, mmr
+        self.fixed = fixed
+        """A literal query is a fixed string, not a regular expression."""
+        self.case = case
+        """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
+        self.word, self.multiline = word, multiline
+        self.rerank = rerank
+        """Second looks at the first hits, one after the other."""
+        self.fusion = fusion
+        """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
+        self.reasons = reasons
+        """Whether hits tell why they are there, which takes a tenth of the time."""
+        self.prose = prose
+        """Whether notes may answer too; where they are asked for themselves, they do not answer as code."""
+        self.flat = flat
+        """Whether each place is a hit of its own, rather than one of its file's."""
+
+    @property
+    def order(self) -> str:
+        """Which ranking puts the units in order."""
+        return {"linear": "linear", "rrf": "classic"}.get(self.fusion or "", self.ranking)
 
 
 SYMBOL, LANGUAGE, REPORT, LITERAL, PATTERN = "symbol", "natural-language", "report", "literal", "pattern"

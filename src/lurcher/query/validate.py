@@ -6,11 +6,12 @@ An error says which values are allowed, in the words that all surfaces use. A fi
 from __future__ import annotations
 
 from lurcher.errors import FilterError, QueryError, Template, UsageError
+from lurcher.query import Query
 from lurcher.runtime.kernel import np
 from lurcher.runtime.process import without_controls
 from lurcher.runtime.stdlib import Protocol, pattern
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import CASES, CONTEXTS, MODES, Degraded, Filter, Query, Record
+from lurcher.types import CASES, CONTEXTS, MODES, Degraded, Filter, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from lurcher.errors import LurcherError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
-from lurcher.query import compile_literal_query, extract_terms
+from lurcher.query import Query, compile_literal_query, extract_terms
 from lurcher.query.text_pattern import TextPattern
 from lurcher.sources import Entry, git
 from lurcher.sources.decode import Text
@@ -31,7 +31,7 @@ from lurcher.storage.segment import Segment
 from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.vocabulary import stem
-from lurcher.types import Answer, Degraded, Query
+from lurcher.types import Answer, Degraded
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine

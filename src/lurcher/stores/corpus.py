@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.code import code_query, definitions_of, findings_of, lanes_for, rank_units
 from lurcher.errors import StoreError
-from lurcher.query import Plan, compile_literal_query
+from lurcher.lanes.symbol import SymbolAnswer
+from lurcher.query import Plan, Query, compile_literal_query
 from lurcher.query.validate import filter_files
 from lurcher.runtime.process import Stopwatch
 from lurcher.stores.search import NeedsText, UnknownProject, needs_text_error
 from lurcher.stores.shared import SharedStore
 from lurcher.stores.snapshot import StoreChanged
-from lurcher.types import Answer, Degraded, Query, SymbolAnswer
+from lurcher.types import Answer, Degraded
 
 if TYPE_CHECKING:
     from lurcher.answer import Findings

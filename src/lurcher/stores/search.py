@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
-from lurcher.query import Plan, make_plan, split_qualified_name
+from lurcher.query import Plan, Query, make_plan, split_qualified_name
 from lurcher.query.validate import matches_glob
 from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
@@ -22,7 +22,7 @@ from lurcher.stores.records import AssembledSegment, Record, decode_record
 from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot, StoreChanged
 from lurcher.stores.vocabulary import Page, Vocabulary
 from lurcher.terms import compound
-from lurcher.types import Degraded, Filter, Query
+from lurcher.types import Degraded, Filter
 from lurcher.vectors import Model
 
 CANDIDATES = 100

@@ -49,7 +49,7 @@ def test_a_case_rename_preserves_the_history_of_a_file(repo: Repo, folder: bool)
         hits = engine.search("negative counts of prices", sources=["all"]).hits
     code = next(hit for hit in hits if hit.path == name)
     assert "No negative counts" in {commit["subject"] for commit in code.links["commits"]}
-    commit = next(hit for hit in hits if hit.commit and hit.commit["subject"] == "No negative counts")
+    commit = next(hit for hit in hits if hit.commit and hit.commit.subject == "No negative counts")
     assert [place["path"] for place in commit.links["code"]] == [name]
 
 
@@ -70,5 +70,5 @@ def test_another_file_of_nearly_the_same_name_is_another_file(repo: Repo) -> Non
     with Engine.open(repo.top) as engine:
         assert subjects(engine, repo.top / "shop/cart.py") == ["Add carts for horses"]
         hits = engine.search("negative counts", sources=["all"]).hits
-    commit = next(hit for hit in hits if hit.commit and hit.commit["subject"] == "No negative counts")
+    commit = next(hit for hit in hits if hit.commit and hit.commit.subject == "No negative counts")
     assert commit.links["code"] == []

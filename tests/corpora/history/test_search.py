@@ -40,7 +40,7 @@ def engine(story: tuple[Repo, dict[str, str]], tmp_path_factory: pytest.TempPath
 
 def search(engine: Engine, story: tuple[Repo, dict[str, str]], text: str, **options: object) -> list[str]:
     by_sha = {sha: name for name, sha in story[1].items()}
-    return [by_sha[(hit.commit or {})["sha"]] for hit in engine.history(text, **options).hits]  # type: ignore[arg-type]
+    return [by_sha[hit.commit.sha] for hit in engine.history(text, **options).hits]  # type: ignore[arg-type]
 
 
 def test_a_hit_has_author_date_message_and_changes(engine: Engine, story: tuple[Repo, dict[str, str]]) -> None:
@@ -49,9 +49,9 @@ def test_a_hit_has_author_date_message_and_changes(engine: Engine, story: tuple[
     hit = answer.hits[0]
     assert hit.source == "history" and hit.commit is not None
     assert (hit.path, hit.language, hit.symbol, hit.kind) == ("src/lookup.py", "python", "lookup", "hunk")
-    assert (hit.commit["sha"], hit.commit["subject"]) == (story[1]["cache"], "Cache looked-up keys")
-    assert hit.commit["author"] == "Ada"
-    assert hit.commit["date"].startswith("2023-11-14T") and hit.commit["files"] == ["src/lookup.py"]
+    assert (hit.commit.sha, hit.commit.subject) == (story[1]["cache"], "Cache looked-up keys")
+    assert hit.commit.author == "Ada"
+    assert hit.commit.date.startswith("2023-11-14T") and hit.commit.files == ("src/lookup.py",)
     assert "Repeated lookups were slow" in hit.text and "+    if key in CACHE:" in hit.text
     assert (hit.start_line, hit.end_line) == (2, 3)
     assert answer.index.coverage == {"history": 1.0} and answer.index.fresh
@@ -110,7 +110,7 @@ def test_filters_by_path_language_author_and_date(engine: Engine, story: tuple[R
 
 
 def test_a_release_comes_after_what_is_about_the_matter(engine: Engine, story: tuple[Repo, dict[str, str]]) -> None:
-    hit = next(hit for hit in engine.history("release 1.2.0").hits if (hit.commit or {})["sha"] == story[1]["bump"])
+    hit = next(hit for hit in engine.history("release 1.2.0").hits if hit.commit.sha == story[1]["bump"])
     assert [(stage.factor, stage.note) for stage in hit.why.stages if stage.stage == "noise"] == [(0.7, "release")]
 
 
@@ -156,9 +156,9 @@ def test_the_same_change_under_two_hashes_is_one_hit(tmp_path: Path) -> None:
     repo.now += 60
     repo.git("merge", "-q", "--no-ff", "-m", "Merge other", "other")
     hits = Engine.open(repo.top).history("zebra input").hits
-    assert [(hit.commit or {})["subject"] for hit in hits].count("Handle zebra input") == 1
-    commit = hits[0].commit or {}
-    assert {commit["sha"], *commit["same_change"]} == {picked, here}
+    assert [hit.commit.subject for hit in hits].count("Handle zebra input") == 1
+    commit = hits[0].commit
+    assert commit is not None and {commit.sha, *commit.same_change} == {picked, here}
 
 
 def test_no_commits_is_an_answer(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_new_commit_is_seen_at_once(tmp_path: Path) -> None:
     engine = Engine.open(repo.top)
     assert engine.history("giraffe").hits == ()
     sha = repo.commit("Feed the giraffe", {"g.py": "g = 1\n"})
-    assert [(hit.commit or {})["sha"] for hit in engine.history("giraffe").hits] == [sha]
+    assert [hit.commit.sha for hit in engine.history("giraffe").hits] == [sha]
 
 
 def test_several_repositories_are_searched_together(tmp_path: Path) -> None:
@@ -199,4 +199,4 @@ def test_a_path_filter_finds_what_a_scan_of_every_commit_finds(tmp_path: Path) -
     engine = Engine.open(repo.top)
     for glob in (*names, "src", "src/Größe", "*.py", "getHTTPResponse.md", "c-d_e.ts", "a b", "docs/*.md", "nowhere"):
         expected = {sha for name, sha in shas.items() if matches_glob(glob, name)}
-        assert {(hit.commit or {})["sha"] for hit in engine.history("touch a file", paths=[glob]).hits} == expected
+        assert {hit.commit.sha for hit in engine.history("touch a file", paths=[glob]).hits} == expected

@@ -40,8 +40,8 @@ def test_a_commit_that_was_reverted_is_known(repo: Repo) -> None:
     back = repo.commit(f'Revert "Space out the cart"\n\nThis reverts commit {bad}.', {"cart.py": CART})
     with Engine.open(repo.top) as engine:
         hits = engine.search("space out the cart", sources=["history"]).hits
-    told = {hit.commit["sha"]: hit.commit["outcome"] for hit in hits if hit.commit}
-    assert told[bad]["verdict"] == "reverted" and told[bad]["evidence"][0]["sha"] == back
+    told = {hit.commit.sha: hit.commit.outcome for hit in hits if hit.commit}
+    assert told[bad].verdict == "reverted" and told[bad].evidence[0].sha == back
 
 
 def test_a_hash_that_was_broken_in_two_is_joined() -> None:

@@ -31,7 +31,7 @@ from lurcher.runtime.process import Stopwatch
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.git.refs import read_head
 from lurcher.storage.tables import Direction
-from lurcher.types import Answer, Degraded, Filter, Hit, IndexState, Progress, Why
+from lurcher.types import Answer, CommitHunk, CommitInfo, Degraded, Filter, Hit, IndexState, Progress, Why
 from lurcher.vectors import Model
 
 if TYPE_CHECKING:
@@ -308,24 +308,19 @@ class CommitHits:
             commit=self._commit(commit, paths, about),
         )  # fmt: skip
 
-    def _commit(self, commit: int, paths: Sequence[str], about: HunkView | None) -> dict[str, Any]:
+    def _commit(self, commit: int, paths: Sequence[str], about: HunkView | None) -> CommitInfo:
         history = self._context.history
         header = history.header(commit)
         alike = (history.same_change == history.same_change[commit]) & history.live
         others = sorted(alike.nonzero()[0].tolist(), key=history.rank.__getitem__)
         same = [history.sha(other) for other in others if other != commit]
-        out: dict[str, Any] = {
-            "sha": header.sha, "subject": header.subject, "author": header.author,
-            "date": iso_date(header.authored), "outcome": self._verdicts.outcome_of(header.sha).to_dict(),
-            "files": list(paths[:_MAX_FILES]), "file_count": len(paths),
-            "hunk": None if about is None else {
-                "path": about.path, "old_path": about.old_path, "old_start": about.old_start, "new_start": about.new_start,
-                "removed": about.removed, "added": about.added, "heading": about.heading, "kind": about.kind,
-            },
-        }  # fmt: skip
-        if same:
-            out["same_change"] = same[:_MAX_SAME_CHANGE]
-        return out
+        hunk = None if about is None else CommitHunk(
+            about.path, about.old_path, about.old_start, about.new_start, about.removed, about.added, about.heading, about.kind
+        )  # fmt: skip
+        return CommitInfo(
+            header.sha, header.subject, header.author, iso_date(header.authored), self._verdicts.outcome_of(header.sha),
+            tuple(paths[:_MAX_FILES]), len(paths), hunk, tuple(same[:_MAX_SAME_CHANGE]),
+        )  # fmt: skip
 
 
 def _line_range(about: HunkView) -> tuple[int, int]:

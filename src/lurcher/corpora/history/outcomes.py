@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from lurcher.sources.git.log import read_messages
 from lurcher.storage import IndexFolder
 from lurcher.storage.container import PACKED, Container
 from lurcher.storage.container_writer import ContainerWriter, as_bytes
-from lurcher.types import HOTFIXED, REVERTED, SUCCESS, VERDICTS
+from lurcher.types import HOTFIXED, REVERTED, SUCCESS, VERDICTS, Evidence, Outcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,42 +31,6 @@ if TYPE_CHECKING:
 
 PARTLY_REVERTED, REVERT_UNDONE, FIXED, POSSIBLY_FIXED = "partly-reverted", "revert-undone", "mended", "followed"
 """Kinds of evidence besides REVERTED, as they appear in JSON: FIXED by the strict rule, POSSIBLY_FIXED by the loose one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A later commit that supports or weakens a verdict."""
-
-    kind: str
-    """reverted, partly-reverted, revert-undone, mended (it rewrote lines of this one), or followed (it mentions a fix)."""
-    sha: str
-    date: int
-    """Seconds since 1970."""
-    author: str
-    note: str
-    """The reason, in the words of the later commit."""
-    how: str = ""
-    """How a revert refers to what it reverts: sha, subject, number or merge."""
-    confidence: float = 1.0
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__match_args__}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a commit."""
-
-    verdict: str
-    confidence: float
-    evidence: tuple[Evidence, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "verdict": self.verdict,
-            "confidence": self.confidence,
-            "evidence": [entry.to_dict() for entry in self.evidence],
-        }
 
 
 DEFAULT_OUTCOME = Outcome(SUCCESS, 0.9)
@@ -254,7 +217,7 @@ def write_outcomes(
 
     rows, texts, position = [], [], 0
     for name, outcome in sorted((bytes.fromhex(sha), outcome) for sha, outcome in verdicts.recorded.items()):
-        text = json.dumps([list(entry.to_dict().values()) for entry in outcome.evidence], separators=(",", ":")).encode()
+        text = json.dumps([list(entry.values().values()) for entry in outcome.evidence], separators=(",", ":")).encode()
         rows.append((
             name.ljust(_SHA_BYTES, b"\0"), len(name), VERDICTS.index(outcome.verdict), outcome.confidence, position, len(text)
         ))  # fmt: skip

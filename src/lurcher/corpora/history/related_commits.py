@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lurcher.corpora.history.outcomes import Outcome
 from lurcher.corpora.history.schema import ChangeView
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import LurcherError
 from lurcher.sources.git.commit import utc_date
 from lurcher.terms import split, words
-from lurcher.types import Degraded
+from lurcher.types import Degraded, Outcome
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,14 +21,14 @@ from lurcher.indexing import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import LaneResult, Request, dense
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query import LANGUAGE, Plan, dates, extract_terms
+from lurcher.query import LANGUAGE, Plan, Query, dates, extract_terms
 from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.ranking import Context, Ranking
 from lurcher.rerank.stage import Candidate
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import UNSPACED_RUN
-from lurcher.types import HEADING, HEADING_PATH, Answer, Definition, Degraded, Filter, Hit, Progress, Query, Why
+from lurcher.types import HEADING, HEADING_PATH, Answer, Definition, Degraded, Filter, Hit, Progress, Why
 from lurcher.vectors import Model
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from lurcher.config import wants_colour
 from lurcher.runtime.process import format_count, printable
 from lurcher.runtime.stdlib import pattern
 from lurcher.terms import split
-from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit, SymbolAnswer
+from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeAlias
 
-    from lurcher.corpora.history.outcomes import Outcome
+    from lurcher.lanes.symbol import SymbolAnswer
     from lurcher.languages.highlight import Span
+    from lurcher.types import Outcome
 
 
 _TOKEN = pattern(
@@ -413,7 +414,7 @@ def print_symbols_vimgrep(answer: SymbolAnswer, locate: Locate) -> None:
 def _vimgrep_places(hit: Hit) -> Iterator[tuple[int, int, str]]:
     """Every match where the mode knows them, the place of a commit's change, else the line that matches best."""
     if hit.commit is not None:
-        yield max(hit.start_line, 1), 1, f"{hit.commit['sha'][:10]} {hit.commit['date'][:10]} {hit.commit['subject']}"
+        yield max(hit.start_line, 1), 1, f"{hit.commit.sha[:10]} {hit.commit.date[:10]} {hit.commit.subject}"
         return
     rows = hit.text.replace("\r\n", "\n").split("\n")
     if hit.matches:
@@ -433,16 +434,13 @@ MAX_BODY_LINES = 6
 
 def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
     """A commit with its message, the change that matches best, and its outcome."""
-    from lurcher.corpora.history.outcomes import Evidence, Outcome
-
-    commit = hit.commit or {}
-    head = f"{painter.symbol(commit['sha'][:SHORT])}  {commit['date'][:10]}  {printable(commit['author'])}"
+    commit = hit.commit
+    assert commit is not None, "a hit of the history"
+    head = f"{painter.symbol(commit.sha[:SHORT])}  {commit.date[:10]}  {printable(commit.author)}"
     yield f"{head}  {painter.dim(f'{hit.score:.3f}')}"
-    judged = commit["outcome"]
-    said = Outcome(judged["verdict"], judged["confidence"], tuple(Evidence(**entry) for entry in judged["evidence"]))
-    yield from (f"    {line}" for line in outcome_lines(said, painter))
+    yield from (f"    {line}" for line in outcome_lines(commit.outcome, painter))
     if not hit.text:
-        yield f"    {printable(commit['subject'])}"
+        yield f"    {printable(commit.subject)}"
         return
     message, _, change = hit.text.rstrip("\n").partition(f"\n\n{hit.path} @@ ")
     first, *rest = message.split("\n")
@@ -452,7 +450,7 @@ def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
     if not change:
         return
     place, *lines = change.split("\n")
-    more = f" and {commit['file_count'] - 1} more files" if commit["file_count"] > 1 else ""
+    more = f" and {commit.file_count - 1} more files" if commit.file_count > 1 else ""
     yield f"    {painter.path(hit.path)}{painter.dim(f' @@ {printable(place)}{more}')}"
     for line in lines:
         if line[:1] in "+-":

@@ -280,12 +280,12 @@ def _folders_of(hit: Hit) -> Sequence[str]:
 
 
 def _outcome_of(hit: Hit) -> Sequence[str]:
-    verdict = ((hit.commit or {}).get("outcome") or {}).get("verdict")
+    verdict = None if hit.commit is None else hit.commit.outcome.verdict
     return (verdict,) if verdict else ()
 
 
 def _year_of(hit: Hit) -> Sequence[str]:
-    date = (hit.commit or {}).get("date") or (hit.note or {}).get("date") or ""
+    date = (hit.commit.date if hit.commit else "") or (hit.note or {}).get("date") or ""
     return (date[:4],) if date[:4].isdigit() else ()
 
 
@@ -294,7 +294,7 @@ _FACETS: dict[str, tuple[tuple[str, ...], Read]] = {
     "path": (("path",), _folders_of),
     "outcome": (("outcome",), _outcome_of),
     "year": (("since", "until"), _year_of),
-    "author": (("author",), lambda hit: (hit.commit.get("author", ""),) if hit.commit else ()),
+    "author": (("author",), lambda hit: (hit.commit.author,) if hit.commit else ()),
     "tag": (("tag",), lambda hit: tuple((hit.note or {}).get("tags", ()))),
 }
 """Each facet with its filters and how to read its values from a hit."""

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from lurcher.inspect.impact import Dependent, ImpactAnswer
     from lurcher.inspect.outline import FileAnswer, OutlineAnswer, OutlineFile, OutlineSymbol
     from lurcher.inspect.references.calls import AnyReferences
-    from lurcher.types import Answer, Degraded, Hit, IndexState, Place, SymbolAnswer, SymbolHit
+    from lurcher.lanes.symbol import SymbolAnswer, SymbolHit
+    from lurcher.types import Answer, Degraded, Hit, IndexState, Outcome, Place
 
 
 BUDGET: int = p.BUDGET.on(p.MCP).default
@@ -122,10 +123,10 @@ def _hit_text(hit: Hit) -> str:
         version = f" ({hit.library} {hit.version})" if hit.library and hit.version else ""
         first, *further = hit.places
         return "".join([_place_text(first, hit.path, version), *(_place_text(place) for place in further)])
-    verdict = commit["outcome"]["verdict"]
-    became = "" if verdict == "success" else f" {verdict.upper()}{_by(commit['outcome'])}"
-    head = f"{commit['sha'][:_SHORT]} {commit['date'][:10]} {commit['author']}{became}"
-    body = hit.text.rstrip("\n") or commit["subject"]
+    verdict = commit.outcome.verdict
+    became = "" if verdict == "success" else f" {verdict.upper()}{_by(commit.outcome)}"
+    head = f"{commit.sha[:_SHORT]} {commit.date[:10]} {commit.author}{became}"
+    body = hit.text.rstrip("\n") or commit.subject
     return f"{head}\n{body}\n"
 
 
@@ -136,8 +137,8 @@ def _place_text(place: Place, path: str = "", version: str = "") -> str:
     return f"{head}\n{body}\n" if body else f"{head}\n"
 
 
-def _by(outcome: dict[str, Any]) -> str:
-    shas = [entry["sha"][:_SHORT] for entry in outcome["evidence"]]
+def _by(outcome: Outcome) -> str:
+    shas = [entry.sha[:_SHORT] for entry in outcome.evidence]
     return f" by {', '.join(shas[:2])}" if shas else ""
 
 
@@ -149,7 +150,8 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
     }  # fmt: skip
     if hit.commit is not None:
         names = ("sha", "subject", "author", "date", "outcome", "files", "file_count")
-        data["commit"] = {name: hit.commit[name] for name in names if name in hit.commit}
+        commit = hit.commit.to_dict()
+        data["commit"] = {name: commit[name] for name in names}
     if hit.note is not None:
         data["note"] = hit.note
     if hit.cell is not None:
@@ -197,7 +199,7 @@ def _writer_text(entry: Writer) -> str:
         return f"lines {lines}: not committed yet\n"
     became = ""
     if entry.outcome is not None and entry.outcome.verdict != "success":
-        became = f" {entry.outcome.verdict.upper()}{_by(entry.outcome.to_dict())}"
+        became = f" {entry.outcome.verdict.upper()}{_by(entry.outcome)}"
     out = [f"lines {lines}: {entry.sha[:_SHORT]} {(entry.date or '')[:10]} {entry.author}{became}", entry.subject]
     out += [line for line in entry.body.splitlines() if line.strip()][:6]
     if entry.excerpt is not None:
