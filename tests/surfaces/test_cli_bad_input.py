@@ -68,7 +68,7 @@ def test_the_process_refuses_in_the_same_way(shared: Path, run: Callable[..., An
     refused(run("search", "", cwd=shared), "query is empty")
     refused(run("search", QUESTION, "--mode", "psychic", cwd=shared), "psychic")
     refused(run("frobnicate"), "frobnicate")
-    refused(run("config", cwd=shared), "action")
+    refused(run("config", "shw", cwd=shared), "shw")
     refused(run("symbol", " ", cwd=shared), "empty")
     refused(run("symbol", "Client", "-k", "0", cwd=shared), "limit is 0")
 

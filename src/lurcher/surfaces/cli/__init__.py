@@ -107,6 +107,10 @@ def _run(arguments: Sequence[str], *, agreed: bool = False) -> int:
     parsed: Any = parse_search(arguments)
     if parsed is None:
         gc.enable()  # off while one search is all that the process does
+        if not arguments and sys.stdout.isatty():
+            from lurcher.surfaces.cli.start import run_start
+
+            return run_start()
         from lurcher.surfaces.cli.flags import parse
 
         parsed = parse(arguments)

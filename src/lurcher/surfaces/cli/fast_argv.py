@@ -22,10 +22,17 @@ class Arguments:
         self.__dict__.update(values)
 
 
+def is_question(first: str) -> bool:
+    """Whether a first argument is a query and no command: it has several words."""
+    return first[:1] != "-" and any([character.isspace() for character in first.strip()])
+
+
 def parse_search(arguments: Sequence[str]) -> Arguments | None:
     """The arguments of a search; None where argparse has to read them, or to say what is wrong with them."""
     if list(arguments) == ["hook"]:
         return Arguments({"command": "hook"})
+    if arguments and is_question(arguments[0]):
+        arguments = ["search", *arguments]
     if not arguments or arguments[0] != "search":
         return None
     flags = {flag: parameter for parameter in SEARCH for flag in parameter.flags}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lurcher import surfaces as p
 from lurcher.errors import UsageError
 from lurcher.surfaces import Parameter, read
+from lurcher.surfaces.cli.fast_argv import is_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -292,7 +293,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "config", "show the settings",
         (
-            Parameter("action", help="show", place="first", choices=("show",)), p.PATHS,
+            Parameter("action", help="show", place="optional", choices=("show",), default="show"), p.PATHS,
             Parameter("origin", "switch", "also where each value came from"), p.JSON, p.SET,
         ),
         "lurcher config show --origin",
@@ -300,8 +301,29 @@ COMMANDS: tuple[Command, ...] = (
 )  # fmt: skip
 
 
-def build_parser(only: str | None = None) -> Any:
-    """The parser of all commands, or of one, which takes a tenth of the time."""
+_GROUPS = {
+    "what to search": (
+        "in", "library", "mode", "semantic", "literal", "fixed", "word", "ignore_case", "case_sensitive", "multiline",
+        "structural",
+    ),
+    "filters": ("lang", "path", "exclude", "since", "until", "author", "outcome", "tag"),
+    "output": (
+        "limit", "budget", "continue", "context", "snippet_lines", "flat", "explain", "format", "json", "timings", "quiet",
+    ),
+    "ranking": ("ranking", "rerank", "no_rerank", "fusion", "alpha", "mmr"),
+    "index and settings": ("no_refresh", "store", "project", "fallback", "set"),
+}  # fmt: skip
+"""The flags of a long help, by what they are for."""
+_RARE = frozenset(
+    "case_sensitive multiline flat timings no_rerank fusion alpha mmr no_refresh store project fallback".split()
+)  # fmt: skip
+"""Flags that only --help-all shows."""
+_GROUPED = ("search", "history", "notes")
+"""Commands with so many flags that their help has groups."""
+
+
+def build_parser(only: str | None = None, *, rare: bool = True) -> Any:
+    """The parser of all commands, or of one, which takes a tenth of the time; without `rare` its help is shorter."""
     import argparse
 
     from lurcher.runtime import VERSION
@@ -333,19 +355,31 @@ def build_parser(only: str | None = None) -> Any:
             epilog=f"example: {command.example}", allow_abbrev=False, usage=f"lurcher {command.name} {command.usage}",
         )  # fmt: skip
         child.color = False
+        flags = [parameter for parameter in command.parameters if not parameter.place]
+        if command.name not in _GROUPED:
+            for parameter in command.parameters:
+                _add(child, parameter)
+            continue
+        child.add_argument("--help-all", action="help", help="also show the rare flags, and exit")
         for parameter in command.parameters:
-            _add(child, parameter)
+            if parameter.place:
+                _add(child, parameter)
+        for title, names in _GROUPS.items():
+            group = child.add_argument_group(title)
+            for parameter in sorted((flag for flag in flags if flag.name in names), key=lambda flag: names.index(flag.name)):
+                _add(group, parameter, hidden=parameter.name in _RARE and not rare)
+        for parameter in flags:
+            assert any(parameter.name in names for names in _GROUPS.values()), f"--{parameter.name} is in no group"
     parser.color = False  # newer versions of argparse would colour the help
     return parser
 
 
 def parse(arguments: Sequence[str]) -> Any:
     """The arguments as a namespace. Paths may come before, between and after the flags."""
-    first = arguments[0] if arguments else None
     known = [command.name for command in COMMANDS]
-    if first and first not in known and not first.startswith("-"):
-        raise _unknown_command(first, known)
-    parser = build_parser(first if first in known else None)
+    arguments = _with_command(arguments, known)
+    first = arguments[0] if arguments else None
+    parser = build_parser(first if first in known else None, rare="--help-all" in arguments)
     parsed, rest = parser.parse_known_args(arguments)
     unknown = [item for item in rest if item.startswith("-")]
     if not unknown and rest and getattr(parsed, "other", "") is None:
@@ -362,10 +396,22 @@ def parse(arguments: Sequence[str]) -> Any:
     return parsed
 
 
-def _unknown_command(name: str, known: Sequence[str]) -> UsageError:
-    near = _nearest(name, known)
-    shown = name if len(name) <= 60 else f"{name[:60]}…"
-    return UsageError(f"'{shown}' is not a command", near or "see: lurcher --help; for a search: lurcher search QUERY")
+def _with_command(arguments: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The arguments with a command first: `symbols` is `symbol`, and a question or a name from code is searched for.
+
+    A plain word may be a mistyped command, for which nothing is to be indexed.
+    """
+    first = arguments[0] if arguments else "-"
+    if first in known or first.startswith("-"):
+        return arguments
+    for name in (f"{first}s", first.removesuffix("s")):
+        if name in known:
+            return [name, *arguments[1:]]
+    if is_question(first) or not first.islower() or any(mark in first for mark in "_.:#"):
+        return ["search", *arguments]
+    near = _nearest(first, known) or "see: lurcher --help;"
+    shown = first if len(first) <= 60 else f"{first[:60]}…"
+    raise UsageError(f"'{shown}' is not a command", f"{near} for a search: lurcher search QUERY")
 
 
 def _unknown_flag(command: str | None, given: str) -> UsageError:
@@ -383,7 +429,9 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
-def _add(parser: Any, parameter: Parameter) -> None:
+def _add(parser: Any, parameter: Parameter, *, hidden: bool = False) -> None:
+    import argparse
+
     options: dict[str, Any] = {"help": parameter.flag_help}
     if parameter.choices and parameter.metavar:
         options["help"] += f": {', '.join(parameter.choices)}"
@@ -391,6 +439,8 @@ def _add(parser: Any, parameter: Parameter) -> None:
         options["metavar"] = parameter.metavar
     elif parameter.choices:
         options["choices"] = parameter.choices  # for the usage line; `read` has checked the value before argparse does
+    if hidden:
+        options["help"] = argparse.SUPPRESS
     if parameter.kind == "switch":
         parser.add_argument(*parameter.flags, dest=parameter.target, action="store_true", **options)
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import UsageError
 from lurcher.runtime.process import format_count, pause, printable, raw_stream
 from lurcher.surfaces.cli import print_inspect, printer
-from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, print_json
+from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, is_watched, print_json
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def run_index(parsed: Namespace) -> int:
         _watch(parsed)
         return FOUND
     with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
+        first = is_watched(parsed) and not (parsed.json or parsed.clear or engine.shares or engine.indexed)
         if parsed.clear:
             status: dict[str, Any] = {"cleared": engine.clear()}
         else:
@@ -62,6 +63,11 @@ def run_index(parsed: Namespace) -> int:
         print_inspect.print_status(status)
     notes = [Degraded(**note) for note in status.get("degraded", ())]
     printer.print_notes(notes)
+    if first:
+        from lurcher.surfaces.cli.start import suggest_commands
+
+        with engine_for(parsed) as engine:
+            suggest_commands(engine)
     return ERROR if any(note.hint for note in notes) else FOUND  # a note without a hint needs no repair
 
 

@@ -202,6 +202,7 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
         options[name] = getattr(parsed, flag, None) or ((), None)[flag in ("since", "until", "author")]
     soon = source in (None, "code") and not options.get("libraries")
     with engine_for(parsed, bare=source == "history", soon=soon) as engine, Meter(parsed.quiet) as meter:
+        first = is_watched(parsed) and not engine.indexed
         answer = engine.search(
             query,
             sources=None if source is None else [source],
@@ -216,7 +217,17 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
             progress=meter.update,
             **options,
         )
-    return show_answer(parsed, answer, engine, timings=parsed.timings)
+        status = show_answer(parsed, answer, engine, timings=parsed.timings)
+        if first and engine.indexed:
+            from lurcher.surfaces.cli.start import suggest_commands
+
+            suggest_commands(engine)
+    return status
+
+
+def is_watched(parsed: Namespace) -> bool:
+    """Whether a person reads what a command prints beside its result."""
+    return not parsed.quiet and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def _check_source(parsed: Namespace) -> None:
