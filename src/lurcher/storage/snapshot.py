@@ -553,8 +553,8 @@ class Snapshot(TableSnapshot[Segment]):
         return known
 
     def naming_columns(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """For the kernel: the width of the rows of units and of definitions, and where in them the columns are that lead to names;
-        None where tables are numpy arrays."""
+        """For the kernel: the width of the rows of units and of definitions, and where in them the columns are that lead to
+        names; None where tables are numpy arrays."""
         units, definitions = (getattr(self.segments[0], table) for table in ("units", "definitions"))
         if type(units) is not TableRows:
             return None
