@@ -71,6 +71,7 @@ class Snapshot(TableSnapshot[Segment]):
         self._starting: BoundedCache[tuple[int, frozenset[str]], dict[int, list[int]]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
         self._naming: BoundedCache[int, tuple[Any, ...]] = BoundedCache(_MAX_CACHED_CHARS)
+        self._units: BoundedCache[int, tuple[int, int, int, int, int, int]] = BoundedCache(_MAX_CACHED_NAMES)
         self.headers: BoundedCache[tuple[int, int, int], tuple[tuple[int, str], ...]] = BoundedCache(_MAX_CACHED_NAMES)
         """File, byte and line of a place → the signatures above it."""
         self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
@@ -456,6 +457,13 @@ class Snapshot(TableSnapshot[Segment]):
 
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
+        known = self._units.get(unit)
+        if known is None:
+            known = self._decode_unit(unit)
+            self._units.put(unit, known, 0)
+        return known
+
+    def _decode_unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         segment, local = self._place("units", unit)
         rows: Any = segment.units
         row = rows.numbers(local) if type(rows) is TableRows else rows[local].item()
