@@ -188,6 +188,8 @@ class Fuzz:
         self.refusable(self.kernel.nearest, self.real(total), counts, self.random.choice((1, 3, 8, 0, 9)))
         most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
         self.refusable(self.kernel.largest, self.real(len(counts)), first, self.whole(99), most)
+        runs = list(zip(first.tolist(), counts.tolist(), strict=True))
+        self.refusable(self.kernel.best_of_runs, self.real(total), runs, self.random.choice((1, 2, 60, 0, -1)))
 
     def contest(self) -> None:
         files, weights = self.size(), [self.random.random() for _ in range(4)]
@@ -224,6 +226,18 @@ class Fuzz:
         columns = [self.random.choice((0, 1, 4, 5, 8, -1, 1 << 62)) for _ in range(3)]
         self.refusable(self.kernel.innermost, data, width, *columns, first, count, self.random.choice(EDGES), bytes(3))
         text, terms = self.text(), [self.text() for _ in range(self.random.choice((0, 3, 130)))]
+        columns, strings = ((12, 4, 8), (40, 4, 8, 12, 24, 28, 36)), self.text().encode("utf-8", "replace") + b"\0"
+        if self.random.random() < 0.1:
+            columns = tuple(tuple(self.random.choice((width, *EDGES)) for width in table) for table in columns)
+        tables = [(self.numbers.integers(0, 3, size * 4).astype(np.uint8).tobytes() if self.random.random() < 0.7 else
+                   self.raw(size * 4)) for size in (30, 100)]  # fmt: skip
+        rows = (tables[0], self.random.choice((0, 1, *EDGES)), tables[1], self.random.choice((0, 2, *EDGES)),
+                self.random.choice((10, 7, *EDGES)), strings, self.random.choice((0, 0, 1, *EDGES)))  # fmt: skip
+        chosen = [self.random.choice((0, 1, 2, 9, *EDGES)) for _ in range(self.random.randrange(5))]
+        self.refusable(
+            self.kernel.name_shares, terms[:60], bytes(range(len(terms[:60]))), [0.5] * 60, 30.0, *columns, b"\1\1\0",
+            [(rows, chosen), (rows, [0, 1])],
+        )  # fmt: skip
         self.refusable(self.kernel.best_line, text, self.random.choice((text, text.lower(), self.text())), terms)
         marks = self.random.choice((None, bytes(7), bytearray(2)))
         starts, length = self.whole(70), self.random.choice((70, 20))

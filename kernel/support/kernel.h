@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 20
+#define KERNEL_VERSION 21
 
 /* An object of a type that a spec of ours made, all zero, or NULL with an exception; and the end of its tp_dealloc. */
 void *object_new(PyTypeObject *type);
@@ -143,6 +143,8 @@ PyObject *kernel_count_above_and_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
 PyObject *kernel_largest(PyObject *module, PyObject *arguments);
+PyObject *kernel_best_of_runs(PyObject *module, PyObject *arguments);
+PyObject *kernel_name_shares(PyObject *module, PyObject *arguments);
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 PyObject *kernel_occurrences(PyObject *module, PyObject *arguments);

@@ -109,6 +109,11 @@ static PyMethodDef functions[] = {
      "-1: that is not so easy."},
     {"largest", kernel_largest, METH_VARARGS,
      "Values, the file of each, a rank per file, how many: the places of the largest, in order; of equals the first by rank."},
+    {"best_of_runs", kernel_best_of_runs, METH_VARARGS,
+     "Scores, (first, count) of runs of them, how many at most: the places in each run of its largest above zero, and these."},
+    {"name_shares", kernel_name_shares, METH_VARARGS,
+     "Terms of a question with groups and worths, columns of units and definitions, units of files: the share of the question in the "
+     "name around each unit, and the largest in that and in the names that begin in it; None: that is not so easy."},
     {"unchecked", kernel_unchecked, METH_VARARGS,
      "Where parts begin and end, sizes of a block and of all, a mark per block: the blocks without one; None: a part is not there."},
     {"extract", kernel_extract, METH_VARARGS,

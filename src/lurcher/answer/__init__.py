@@ -31,7 +31,7 @@ from itertools import pairwise
 from lurcher.config import Settings
 from lurcher.errors import CursorError, QueryError, Template
 from lurcher.runtime.stdlib import Protocol, blake2b, dumps
-from lurcher.types import NONE, Answer, Confidence, Degraded, Hit, IndexState, Record, Why
+from lurcher.types import NONE, Answer, Confidence, Degraded, Hit, IndexState, Place, Record, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -409,6 +409,10 @@ class Listing(Protocol):
     def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
         """One place, together with those that are joined to it, as a hit."""
 
+    def place(self, i: int, joined: Sequence[int] = ()) -> Place:
+        """The same as a further place of a hit, which needs less."""
+        return self.hit(i, joined).places[0]
+
     def group(self, i: int) -> object:
         """The same value for all that is shown as one hit."""
         return i
@@ -531,7 +535,8 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
             left -= listing.widen(position, grouped[listing.group(position)], left) if left > 0 else 0
     listing.prefetch(list(shown))
     hits = tuple([
-        _join_hits([second.annotate(shown[i], listing.hit(i, joined)) for i, *joined in listing.join(members)])
+        _make_hit(listing, listing.join(members)) if not names
+        else _join_hits([second.annotate(shown[i], listing.hit(i, joined)) for i, *joined in listing.join(members)])
         for members in grouped.values()
     ])  # fmt: skip
     notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
@@ -549,13 +554,22 @@ def build_answer(found: Findings, query: PageRequest, settings: Settings, root: 
     )  # fmt: skip
 
 
+def _make_hit(listing: Listing, runs: Sequence[tuple[int, ...]]) -> Hit:
+    """One hit with a place for each run of positions."""
+    (i, *joined), *others = runs
+    return _add_places(listing.hit(i, joined), [listing.place(i, joined) for i, *joined in others])
+
+
 def _join_hits(hits: Sequence[Hit]) -> Hit:
     """One hit with the places of all."""
     first, *others = hits
-    if not others:
-        return first
-    further = [place for hit in others for place in hit.places]
-    return first.replace(tokens=first.tokens + sum([place.tokens for place in further]), further=(*first.further, *further))
+    return _add_places(first, [place for hit in others for place in hit.places])
+
+
+def _add_places(hit: Hit, further: Sequence[Place]) -> Hit:
+    if not further:
+        return hit
+    return hit.replace(tokens=hit.tokens + sum([place.tokens for place in further]), further=(*hit.further, *further))
 
 
 def _note_oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:

@@ -20,7 +20,7 @@ from lurcher.runtime.stdlib import blake2b
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import split, words
-from lurcher.types import Hit, Match, Record, Why, with_headers
+from lurcher.types import Hit, Match, Place, Record, Why, with_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -543,24 +543,30 @@ class HitList(answer.Listing):
 
     def hit(self, i: int, joined: Sequence[int] = (), *, named: bool = True) -> Hit:
         """One hit; without `named` it has no symbol and kind, for corpora that name hits themselves."""
-        run = (i, *joined)
-        position, unit_range = self._places[i]
-        shown = self._excerpt(*run)
-        place = shown.range
-        path = self._snapshot.path(place.file)
+        here, file = self._places[i][1], self._places[i][1].file
+        path = self._snapshot.path(file)
+        first = self.place(i, joined)
+        identity = blake2b(f"code\0{path}\0{here.start}\0{here.end}".encode(), digest_size=8)
+        return Hit(
+            identity.hexdigest(), "code", path, first.start_line, first.end_line, self._snapshot.language(file),
+            first.symbol if named else None, first.kind if named else None, first.score, first.tokens, first.text, first.why,
+            matches=first.matches, line=first.line, cell=first.cell, headers=first.headers,
+        )  # fmt: skip
+
+    def place(self, i: int, joined: Sequence[int] = ()) -> Place:
+        position = self._places[i][0]
+        shown = self._excerpt(i, *joined)
         unit, score = self._ranked.at(position)
         line, name, kind = self._focus.name(unit, shown)
         why = self._ranked.why(position) if self._query.reasons else Why()
-        language, cell = self._snapshot.language(place.file), None
-        if language == "jupyter":
+        file, cell = shown.range.file, None
+        if self._snapshot.language(file) == "jupyter":
             from lurcher.chunking.notebook import find_cell
 
-            cell = find_cell(self._snapshot.file_text(place.file), shown.first, shown.last)
-        identity = blake2b(f"code\0{path}\0{unit_range.start}\0{unit_range.end}".encode(), digest_size=8)
-        return Hit(
-            identity.hexdigest(), "code", path, shown.first, shown.last, language, name if named else None,
-            kind if named else None, score, self.cost(*run), shown.text, why,
-            matches=self._focus.matches(place), line=line, cell=cell, headers=shown.headers,
+            cell = find_cell(self._snapshot.file_text(file), shown.first, shown.last)
+        return Place(
+            shown.first, shown.last, name, kind, score, self.cost(i, *joined), shown.text, why,
+            self._focus.matches(shown.range), line, cell, shown.headers,
         )  # fmt: skip
 
 

@@ -16,15 +16,19 @@ others follow by v itself, so that the rest of a long function, in which nothing
 
 from __future__ import annotations
 
-from math import exp, fsum, log
+from math import exp, log
 
 from lurcher.query import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import Context
 from lurcher.ranking.evidence import get_inline_factor
-from lurcher.runtime.kernel import np
+from lurcher.runtime.kernel import native, np
 from lurcher.sources.roles import INLINE_TESTS
-from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS, mark_kinds
 from lurcher.types import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Weights(Record):
@@ -56,6 +60,8 @@ LEAST_SHARE = 0.02
 _LEAST_FACTOR = 1e-3
 """The least noise: settings allow 0."""
 _NAMING_KINDS = TYPE_KINDS | FUNCTION_KINDS
+_MOST_NATIVE = 64
+"""Words of a question that the kernel compares; only a very long question has more."""
 
 
 def order_places(
@@ -82,21 +88,16 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
     least = LEAST_SHARE * highest
-    names = _Names(context)
     defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
+    runs = [(int(snapshot.first_unit[file]), int(snapshot.unit_counts[file])) for file in files]
+    placed = [
+        _include(lead - first, chosen, shares, scores, first) if 0 <= lead - first < count else (chosen, shares)
+        for (first, count), lead, (chosen, shares) in zip(runs, leads, _find_best(scores, runs), strict=True)
+    ]
+    named = _Names(context).shares(files, [chosen for chosen, _ in placed])
     rows = []
-    for file, lead in zip(files, leads, strict=True):
-        first, count = int(snapshot.first_unit[file]), int(snapshot.unit_counts[file])
-        own = scores[first : first + count]
-        scored = np.flatnonzero(own > 0)
-        chosen, shares = scored.tolist(), own[scored].tolist()
-        if len(chosen) >= UNITS:
-            best = sorted(zip(shares, chosen, strict=True), key=_by_share)[:UNITS]
-            chosen, shares = [i for _, i in best], [share for share, _ in best]
-        if 0 <= lead - first < count and lead - first not in chosen:
-            keep = UNITS - 1
-            chosen, shares = [*chosen[:keep], lead - first], [*shares[:keep], float(own[lead - first])]
+    for file, lead, (first, count), (chosen, shares), (around, largest) in zip(files, leads, runs, placed, named, strict=True):
         values = [weights.bm25 * log(max(share, least) / highest) for share in shares]
         if compared is not None and cosines is not None:
             start = int(compared.searchsorted(first))
@@ -106,78 +107,105 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
         if int(snapshot.file_roles[file]) & INLINE_TESTS:
             factors = [max(get_inline_factor(context, first + i), _LEAST_FACTOR) for i in chosen]
             values = [v + log(factor) for v, factor in zip(values, factors, strict=True)]
-        around, largest = names.shares(file, chosen)
         row = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
             top = min(row)[0]
             row = [(top - 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort()
         if context.plan.intent == LANGUAGE and largest != around:
-            named = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)]
-            unit = min(named)[1]
+            best = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)]
+            unit = min(best)[1]
             if unit != row[0][1]:
                 row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)
     return rows
 
 
-def _by_share(entry: tuple[float, int]) -> tuple[float, int]:
-    return -entry[0], entry[1]
+Chosen = tuple[list[int], list[float]]
+"""Units, numbered within their file, and their scores."""
+
+
+def _find_best(scores: NDArray[np.float64], runs: list[tuple[int, int]]) -> list[Chosen]:
+    """The units with a score in each file, given by its first unit and their number: the best, at most `UNITS`, best first."""
+    kernel = native()
+    if kernel is not None:
+        found: list[Chosen] = kernel.best_of_runs(scores, runs, UNITS)
+        return found
+    return [_find_best_of(scores[first : first + count]) for first, count in runs]
+
+
+def _find_best_of(scores: NDArray[np.float64]) -> Chosen:
+    scored = np.flatnonzero(scores > 0)
+    best = sorted(zip((-scores[scored]).tolist(), scored.tolist(), strict=True))[:UNITS]
+    return [unit for _, unit in best], [-share for share, _ in best]
+
+
+def _include(unit: int, chosen: list[int], shares: list[float], scores: NDArray[np.float64], first: int) -> Chosen:
+    """The chosen units with another one, unless it is one of them; if there are too many, the last leaves."""
+    if unit in chosen:
+        return chosen, shares
+    return [*chosen[: UNITS - 1], unit], [*shares[: UNITS - 1], float(scores[first + unit])]
 
 
 class _Names:
     """Compares the question with the names of definitions: the share of its words, by weight and rarity, in a name.
 
-    Units are numbered within their file.
+    Units are numbered within their file. A set of words is a number with a bit for each.
     """
 
     def __init__(self, context: Context) -> None:
         self._snapshot = context.snapshot
-        idf = context.lexical.idf
-        self._worth: dict[str, tuple[str, float]] = {}
+        self._bits: dict[str, int] = {}
+        """Term → the place of its word in `_worths`."""
+        self._worths: list[float] = []
         self._total = 0.0
         for group in context.plan.groups:
-            worth = group.weight * idf.get(group.word, 0.0)
+            worth = group.weight * context.lexical.idf.get(group.word, 0.0)
             self._total += worth
             if worth:
                 for term in (group.word, *group.forms):
-                    self._worth.setdefault(term, (group.word, worth))
-        self._terms = frozenset(self._worth)
-        self._known: dict[frozenset[str], float] = {frozenset(): 0.0}
+                    self._bits.setdefault(term, len(self._worths))
+                self._worths.append(worth)
+        self._known = {0: 0.0}
 
-    def shares(self, file: int, units: list[int]) -> tuple[list[float], list[float]]:
-        """For each unit, the share in the name of the innermost definition around its middle; and the largest share in that
-        name or in one of the names of the definitions that begin in the unit."""
-        around, largest = [0.0] * len(units), [0.0] * len(units)
-        known, asked, share = self._snapshot.unit_names.get(file), self._terms, self._share
-        if known is None:
-            known = {}
-            self._snapshot.unit_names.put(file, known, int(self._snapshot.unit_counts[file]))
-        for place, unit in enumerate(units):
-            union, own, starting = known.get(unit) or known.setdefault(unit, self._find_terms(file, unit))
-            if asked.isdisjoint(union):
-                continue
-            around[place] = best = share(own)
-            limit = best if union is own else share(union)
-            for terms in starting:
-                if best == limit:
-                    break
-                best = max(best, share(terms))
-            largest[place] = best
+    def shares(self, files: list[int], units: list[list[int]]) -> list[tuple[list[float], list[float]]]:
+        """For the units of each file, the share in the name of the innermost definition around its middle; and the largest
+        share in that name or in one of the names of the definitions that begin in the unit."""
+        if not self._worths:
+            return [([0.0] * len(chosen), [0.0] * len(chosen)) for chosen in units]
+        found = self._compare_natively(files, units) if len(self._worths) <= _MOST_NATIVE else [None] * len(files)
+        return [
+            self._compare(file, chosen) if shares is None else shares
+            for file, chosen, shares in zip(files, units, found, strict=True)
+        ]
+
+    def _compare_natively(self, files: list[int], units: list[list[int]]) -> list[tuple[list[float], list[float]] | None]:
+        """None for files whose names the kernel cannot read: those beyond ASCII."""
+        kernel = native()
+        columns = self._snapshot.naming_columns() if kernel is not None else None
+        if kernel is None or columns is None:
+            return [None for _ in files]
+        found: list[tuple[list[float], list[float]] | None] = kernel.name_shares(
+            list(self._bits), bytes(self._bits.values()), self._worths, self._total, *columns, mark_kinds(_NAMING_KINDS),
+            list(zip(map(self._snapshot.naming_rows, files), units, strict=True)),
+        )  # fmt: skip
+        return found
+
+    def _compare(self, file: int, units: list[int]) -> tuple[list[float], list[float]]:
+        enclosing = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
+        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS)
+        around = [self._share(enclosing[unit]) if enclosing[unit] >= 0 else 0.0 for unit in units]
+        largest = [max([own, *map(self._share, starting.get(unit, ()))]) for own, unit in zip(around, units, strict=True)]
         return around, largest
 
-    def _find_terms(self, file: int, unit: int) -> tuple[frozenset[str], frozenset[str], list[frozenset[str]]]:
-        """The terms of the name around the middle of a unit and of each name that begins in it, after those of all."""
-        around = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)[unit]
-        own = self._snapshot.definition_terms(around) if around >= 0 else frozenset[str]()
-        starting = self._snapshot.starting_definitions(file, _NAMING_KINDS).get(unit, ())
-        found = list(map(self._snapshot.definition_terms, starting))
-        union = own.union(*found)
-        return own if union == own else union, own, found
-
-    def _share(self, terms: frozenset[str]) -> float:
-        common = self._terms & terms
-        known = self._known.get(common)
+    def _share(self, definition: int) -> float:
+        words = 0
+        for term in self._snapshot.definition_terms(definition) & self._bits.keys():
+            words |= 1 << self._bits[term]
+        known = self._known.get(words)
         if known is None:
-            known = self._known[common] = fsum([worth for _, worth in {self._worth[term] for term in common}]) / self._total
+            known = 0.0
+            for place, worth in enumerate(self._worths):
+                known += worth if words >> place & 1 else 0.0
+            known = self._known[words] = known / self._total
         return known

@@ -70,9 +70,8 @@ class Snapshot(TableSnapshot[Segment]):
         self._enclosing: BoundedCache[tuple[int, frozenset[str]], list[int]] = BoundedCache(MAX_CACHED_ROWS)
         self._starting: BoundedCache[tuple[int, frozenset[str]], dict[int, list[int]]] = BoundedCache(MAX_CACHED_ROWS)
         self._name_terms: BoundedCache[int, frozenset[str]] = BoundedCache(_MAX_CACHED_NAMES)
-        self.unit_names: BoundedCache[int, dict[int, tuple[frozenset[str], frozenset[str], list[frozenset[str]]]]]
-        self.unit_names = BoundedCache(MAX_CACHED_ROWS)
-        """Cache: file → unit in it → terms of all names around and in it, of that around, of each that begins in it."""
+        self._naming: BoundedCache[int, tuple[Any, ...]] = BoundedCache(_MAX_CACHED_CHARS)
+        self._units: BoundedCache[int, tuple[int, int, int, int, int, int]] = BoundedCache(_MAX_CACHED_NAMES)
         self.headers: BoundedCache[tuple[int, int, int], tuple[tuple[int, str], ...]] = BoundedCache(_MAX_CACHED_NAMES)
         """File, byte and line of a place → the signatures above it."""
         self.relative_lengths: dict[tuple[tuple[str, float], ...], NDArray[np.float64]] = {}
@@ -458,6 +457,13 @@ class Snapshot(TableSnapshot[Segment]):
 
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
+        known = self._units.get(unit)
+        if known is None:
+            known = self._decode_unit(unit)
+            self._units.put(unit, known, 0)
+        return known
+
+    def _decode_unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         segment, local = self._place("units", unit)
         rows: Any = segment.units
         row = rows.numbers(local) if type(rows) is TableRows else rows[local].item()
@@ -552,6 +558,31 @@ class Snapshot(TableSnapshot[Segment]):
                     known.setdefault(unit - offset, []).append(number)
                 number += 1
             self._starting.put(key, known, count)
+        return known
+
+    def naming_columns(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """For the kernel: the width of the rows of units and of definitions, and where in them the columns are that lead to
+        names; None where tables are numpy arrays."""
+        units, definitions = (getattr(self.segments[0], table) for table in ("units", "definitions"))
+        if type(units) is not TableRows:
+            return None
+        columns = definitions.packed("unit", "start", "end", "name", "container", "kind")[1:]
+        return units.packed("start", "end")[1:], columns
+
+    def naming_rows(self, file: int) -> tuple[Any, ...]:
+        """For the kernel: the rows of units and the first of the file, the rows of definitions with the first of the file and
+        their number, its strings and the offset of the first."""
+        known = self._naming.get(file)
+        if known is None:
+            segment, local = self._place("files", file)
+            tables: list[Any] = [segment.units, segment.definitions]
+            row, starts = segment.files[local], segment.files["strings"]
+            start = int(starts[local])
+            end = int(starts[local + 1]) if local + 1 < len(starts) else segment.container.length("strings")
+            strings = bytes(segment.container.section("strings", start, end)) if start < end else b""
+            units, definitions = (rows.packed()[0] for rows in tables)
+            known = units, int(row["unit"]), definitions, int(row["definition"]), int(row["definitions"]), strings, start
+            self._naming.put(file, known, len(strings))
         return known
 
     def _definition_range(self, file: int) -> tuple[Segment, int, int]:
