@@ -64,7 +64,7 @@ export function block(hit, terms, most = SHOWN) {
     }
     box.replaceChildren(...list);
     if (!all && last - first < rows.length) {
-      box.append(h("button", { type: "button", class: "more", onclick: () => draw(true) }, `all ${rows.length} lines`));
+      box.append(h("button", { type: "button", class: "more", onclick: () => draw(true) }, `… ${counted(rows.length - (last - first), "more line")}`));
     }
   };
   draw(rows.length <= most + 3);
