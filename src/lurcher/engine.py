@@ -318,12 +318,13 @@ class Engine:
     # -- inspection -------------------------------------------------------------------------------------------------------
 
     def _inspection(
-        self, question: str, progress: Progress = silent, *, refresh: bool = True, check: bool = True
-    ) -> Inspection:
+        self, question: str, progress: Progress = silent, *, refresh: bool = True, check: bool = True,
+        views: Sequence[View] | None = None
+    ) -> Inspection:  # fmt: skip
         """For a question of which a shared store knows nothing; `question` names it in what the answer says about that."""
         from lurcher.inspect.inspection import Inspection
 
-        return Inspection(self._services, self._local(question), progress, refresh=refresh, check=check)
+        return Inspection(self._services, self._local(question), progress, refresh=refresh, check=check, views=views)
 
     def related(
         self, path: str | Path, line: int, *, limit: int | None = None, languages: Sequence[str] = (),
@@ -381,10 +382,10 @@ class Engine:
 
     def outline(
         self, path: str | Path = ".", *, kinds: Sequence[str] = (), refresh: bool = True, check: bool = True,
-        progress: Progress = silent
+        progress: Progress = silent, views: Sequence[View] | None = None
     ) -> OutlineAnswer:  # fmt: skip
         """The symbols of a file, nested, or of a folder, file by file."""
-        return self._inspection("what a file defines", progress, refresh=refresh, check=check).outline(path, kinds)
+        return self._inspection("what a file defines", progress, refresh=refresh, check=check, views=views).outline(path, kinds)
 
     def context(
         self, path: str | Path = ".", *, budget: int | None = None, refresh: bool = True, check: bool = True,
@@ -400,11 +401,12 @@ class Engine:
         return self._inspection("whether a text occurs", progress, refresh=refresh, check=check).exists(pattern, exact)
 
     def file(
-        self, path: str | Path, first: int | None = None, last: int | None = None, *, refresh: bool = True,
-        check: bool = True, progress: Progress = silent
+        self, path: str | Path, first: int | None = None, last: int | None = None, *, names: bool = False,
+        refresh: bool = True, check: bool = True, progress: Progress = silent, views: Sequence[View] | None = None
     ) -> FileAnswer:  # fmt: skip
-        """The text or lines of a file, if it is in the index and below the folders that the engine was opened for."""
-        return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path, first, last)
+        """The text or lines of a file of the index, below the folders that were opened, and where its `names` stand."""
+        inspection = self._inspection("what is in a file", progress, refresh=refresh, check=check, views=views)
+        return inspection.file(path, first, last, names)
 
     def export(
         self, format: str, *, folder: str | Path | None = None, refresh: bool = True, progress: Progress = silent

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lurcher.corpora import Services
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
+    from lurcher.indexing import View
     from lurcher.indexing.freshness import TreeState
     from lurcher.indexing.root_index import RootIndex
     from lurcher.indexing.workspace import Workspace
@@ -74,17 +75,21 @@ class Inspection:
     """One question: how fresh the index must be for it, and the notes that its answer begins with."""
 
     def __init__(
-        self, services: Services, notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True
-    ) -> None:
+        self, services: Services, notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True,
+        views: Sequence[View] | None = None
+    ) -> None:  # fmt: skip
+        """`views` are asked instead of the index, before there is one."""
         self._settings, self._workspace = services.settings, services.workspace
         self._services, self._notes = services, notes
-        self._refresh, self._check, self._progress = refresh, check, progress
+        self._refresh, self._check, self._progress, self._views = refresh, check, progress, views
 
     def _answer(self, work: Callable[[Snapshot, Basis], Result]) -> Result:
         """Run `work` on the current generation; if the index turns out to be damaged, rebuild it and run once more."""
 
         def attempt(damage: tuple[Degraded, ...]) -> Result:
-            views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
+            views: Sequence[View] | None = self._views
+            if views is None:
+                views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
             snapshot = self._workspace.snapshot(views)
             notes = self._notes + damage + tuple(note for view in views for note in view.degraded)
             return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
@@ -214,11 +219,15 @@ class Inspection:
 
         return self._answer(work)
 
-    def file(self, path: str | Path, first: int | None, last: int | None) -> FileAnswer:
+    def file(self, path: str | Path, first: int | None, last: int | None, names: bool = False) -> FileAnswer:
         from lurcher.inspect.outline import read_lines
 
-        names = self._workspace.candidate_paths(path)
-        return self._answer(lambda snapshot, basis: read_lines(snapshot, self._file(snapshot, names), first, last, basis))
+        paths = self._workspace.candidate_paths(path)
+
+        def work(snapshot: Snapshot, basis: Basis) -> FileAnswer:
+            return read_lines(snapshot, self._file(snapshot, paths), first, last, basis, names=names)
+
+        return self._answer(work)
 
     def export(self, format: str, folder: str | Path | None) -> Export:
         from lurcher.inspect.export import FORMATS, export

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.answer.hits import find_headers
 from lurcher.errors import FilterError, QueryError
@@ -14,6 +14,9 @@ from lurcher.runtime.process import format_count
 from lurcher.storage.segment import KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
+
+if TYPE_CHECKING:
+    from lurcher.inspect.references.names import FileNames
 
 _DEEPEST = 50
 """A symbol inside of more containers than this is shown at the top level."""
@@ -147,14 +150,20 @@ class FileAnswer:
     start_line: int = 1
     headers: tuple[tuple[int, str], ...] = ()
     """Line and signature of the definitions that begin above the text and reach into it."""
+    names: FileNames | None = None
+    """Where names stand in the file, if that was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
+        named = {} if self.names is None else {"names": self.names.to_dict()}
         return {
-            "path": self.path, "language": self.language, "lines": self.lines, "text": self.text, **self.basis.to_dict(),
+            "path": self.path, "language": self.language, "lines": self.lines, "text": self.text, **named,
+            **self.basis.to_dict(),
         }  # fmt: skip
 
 
-def read_lines(snapshot: Snapshot, file: int, first: int | None, last: int | None, basis: Basis) -> FileAnswer:
+def read_lines(
+    snapshot: Snapshot, file: int, first: int | None, last: int | None, basis: Basis, *, names: bool = False
+) -> FileAnswer:
     """The lines from `first` to `last`, the file's own where they are not given; more than there are is no error."""
     path, total = snapshot.path(file), snapshot.lines_of(file)
     start = 1 if first is None else first
@@ -164,4 +173,9 @@ def read_lines(snapshot: Snapshot, file: int, first: int | None, last: int | Non
     shown = b"\n".join(rows[start - 1 : last])
     begin = sum(len(row) + 1 for row in rows[: start - 1]) + len(shown) - len(shown.lstrip())
     headers = find_headers(snapshot, file, begin, start) if start > 1 else ()
-    return FileAnswer(path, snapshot.language(file), total, shown.decode("utf-8", "replace"), basis, start, headers)
+    found = None
+    if names:
+        from lurcher.inspect.references.names import find_names
+
+        found = find_names(snapshot, file)
+    return FileAnswer(path, snapshot.language(file), total, shown.decode("utf-8", "replace"), basis, start, headers, found)

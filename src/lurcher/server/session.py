@@ -29,6 +29,7 @@ from typing import Any
 from lurcher import config
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding, IndexError_, LurcherError, Template
+from lurcher.indexing import View
 from lurcher.indexing.inotify import InotifyMonitor
 from lurcher.runtime.process import pause
 from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch
@@ -173,6 +174,15 @@ class Session:
             size_of(project, entries, SMALL_TREE_BYTES) > SMALL_TREE_BYTES
             for project, entries in zip(engine.projects, listings, strict=True)
         )
+
+    def views_of(self, path: Path, patience: float = WAIT_SECONDS) -> list[View] | None:
+        """Views that have this file alone, to answer about it before there is an index; None where there is one."""
+        engine, began = self.engine, time.monotonic()
+        if engine.indexed or engine.shares:
+            return None
+        self.build()
+        listings = self._unindexed.list_files(engine, began + patience)
+        return self._unindexed.view_file(engine, listings, path, self.describe_progress())
 
     @contextlib.contextmanager
     def full_index(self, seconds: float = WAIT_SECONDS) -> Iterator[Engine]:

@@ -9,13 +9,15 @@ import contextlib
 import hashlib
 import math
 import os
+import posixpath
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import LurcherError
+from lurcher.errors import IndexBuilding, LurcherError, PathError
 from lurcher.indexing import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
@@ -78,14 +80,23 @@ def build_partial_view(
     progress_text: str,
 ) -> PartialView:
     """A view of a root without an index: files are scanned until `scan_until` and ranked until `deadline` (monotonic)."""
-    from lurcher.indexing.build import build_segment  # loads the grammars
-
     words = _query_stems(text)
     scanned_files, found = _scan(project, entries, words, pattern, (scan_until, deadline))
+    snapshot, manifest, ranked = _chunk(project, _batches(_order_by_score(found, len(words))), deadline)
+    how = "match" if pattern is not None else "have most words of the query"
+    files = f"{ranked:,} of the files that {how}; {scanned_files:,} of {len(entries):,} were scanned"
+    note = Degraded("index", f"{progress_text}. These hits are from {files}", "ask again for the full answer")
+    return PartialView(View(snapshot, manifest, len(entries) - ranked, (note,)), ranked, len(entries))
+
+
+def _chunk(project: RootIndex, batches: Iterable[list[tuple[str, bytes]]], deadline: float) -> tuple[Snapshot, Manifest, int]:
+    """A snapshot of the first files, at least of one batch, then until the deadline; and how many files it has."""
+    from lurcher.indexing.build import build_segment  # loads the grammars
+
     chosen: list[str] = []
     segments: list[Segment] = []
     order: list[tuple[str, tuple[int, int]]] = []
-    for batch in _batches(_order_by_score(found, len(words))):
+    for batch in batches:
         if segments and time.monotonic() > deadline:
             break
         data = build_segment(batch, project.settings.index.chunk_chars, project.model.table)
@@ -95,10 +106,7 @@ def build_partial_view(
     digest = hashlib.blake2b(repr(chosen).encode("utf-8", "replace"), digest_size=12).hexdigest()
     manifest = Manifest(0, manifests.empty_manifest(project.fingerprint).fingerprint, (f"{digest}.segment",), {}, {}, 0)
     snapshot = Snapshot(segments, 0, [place for _, place in sorted(order)] if len(segments) > 1 else ())
-    how = "match" if pattern is not None else "have most words of the query"
-    files = f"{len(chosen):,} of the files that {how}; {scanned_files:,} of {len(entries):,} were scanned"
-    note = Degraded("index", f"{progress_text}. These hits are from {files}", "ask again for the full answer")
-    return PartialView(View(snapshot, manifest, len(entries) - len(chosen), (note,)), len(chosen), len(entries))
+    return snapshot, manifest, len(chosen)
 
 
 def list_tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
@@ -119,10 +127,17 @@ def list_tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
         folder, _, last = path.rpartition("/")
         if last == ".lurcherignore":
             return None
-        if folder not in real:  # a symbolic link could lead out of the tree
-            real[folder] = os.path.realpath(os.path.join(top, folder)) == os.path.join(top, folder)
-        if path and real[folder]:
+        if path and _is_real(top, folder, real):  # a symbolic link could lead out of the tree
             found.append(Entry(path, 0, 0, 0, 0))
+    return found
+
+
+def _is_real(top: str, folder: str, known: dict[str, bool]) -> bool:
+    """Whether no part of a folder's path is a symbolic link; one look at each folder."""
+    found = known.get(folder)
+    if found is None:
+        above = folder.rpartition("/")[0]
+        found = known[folder] = _is_real(top, above, known) and not os.path.islink(os.path.join(top, folder))
     return found
 
 
@@ -156,7 +171,8 @@ def _scan(
     found: list[ScannedFile] = []
     scanned_files = 0
     # Files named like the query first, large ones last: many small files are read before time runs out.
-    ordered = sorted(entries, key=lambda item: (-sum(_match_path(item.path, words)), item.size > _LARGE_FILE_BYTES, item.path))
+    named = _count_in_paths(entries, words)
+    ordered = sorted(entries, key=lambda item: (-named.get(item.path, 0), item.size > _LARGE_FILE_BYTES, item.path))
     least = time.monotonic() + _MIN_SCAN_SECONDS  # even if time is up, the few likeliest files are read
     for entry in ordered:
         if time.monotonic() > max(least, until[0 if found else 1]):
@@ -180,6 +196,22 @@ def _query_stems(text: str) -> Sequence[bytes]:
     best = sorted(weights, key=lambda word: -weights[word])[:MAX_WORDS]
     stems = [stem(word) if word.startswith(stem(word)) else word for word in best]
     return [short.encode("utf-8", "replace") for short in dict.fromkeys(stems)]
+
+
+def _count_in_paths(entries: Iterable[Entry], words: Sequence[bytes]) -> dict[str, int]:
+    """How many of the words are in a path, for those that have any. The paths are searched as one text: there are many."""
+    paths = [entry.path for entry in entries]
+    text = "\n".join(path.replace("\n", " ") for path in paths).lower()
+    rows = text.split("\n")
+    found: dict[str, int] = {}
+    for word in words:
+        wanted = word.decode("utf-8", "replace")
+        if wanted not in text:
+            continue
+        for path, row in zip(paths, rows, strict=True):
+            if wanted in row:
+                found[path] = found.get(path, 0) + 1
+    return found
 
 
 def _match_path(path: str, words: Sequence[bytes]) -> tuple[bool, ...]:
@@ -226,13 +258,18 @@ class UnindexedSearch:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listing: _Listing | None = None
+        self._tracked: tuple[Engine, Listings, float] | None = None
 
     def list_files(self, engine: Engine, until: float) -> Listings | None:
         """The files of each root, if they are known in time. A list made a moment ago is used again."""
 
+        tracked = self._tracked
+        if tracked is not None and tracked[0] is engine and time.monotonic() - tracked[2] < _LISTING_SECONDS:
+            return tracked[1]
         quick = [list_tracked(project, until - time.monotonic()) for project in engine.projects]
         known = [entries for entries in quick if entries is not None]
         if len(known) == len(quick) and all(known):
+            self._tracked = engine, known, time.monotonic()
             return known
         with self._lock:
             listing = self._listing
@@ -261,6 +298,43 @@ class UnindexedSearch:
         share = sum(part.ranked for part in views) / max(1, sum(part.total for part in views))
         state = answer.index.replace(fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
         return answer.replace(index=state)
+
+
+    def view_file(self, engine: Engine, listings: Listings | None, path: str | Path, progress_text: str) -> list[View]:
+        """A view of each root, one of which has this file alone, read from the tree; PathError where it is not listed."""
+        if listings is None:
+            raise IndexBuilding(f"{progress_text}, and its files are still being listed", "try again in a few seconds")
+        place = path if isinstance(path, Path) else engine.locate(posixpath.normpath(path))
+        note = Degraded("index", f"{progress_text}. This is from the file itself", "")
+        views = []
+        read = False
+        for project, entries in zip(engine.projects, listings, strict=True):
+            files = []
+            if place.is_relative_to(project.root.path):
+                name = place.relative_to(project.root.path).as_posix()
+                outcome = project.read_text(name) if any(entry.path == name for entry in entries) else None
+                if isinstance(outcome, Text):
+                    files, read = [(name, outcome.data)], True
+            snapshot, manifest, _ = _chunk(project, [files], 0.0)
+            views.append(View(snapshot, manifest, len(entries) - len(files), (note,)))
+        if not read:
+            raise PathError(f"{path} is not in the index", "name a file as a hit shows it")
+        return views
+
+
+class Glimpse:
+    """What can be answered about an engine without an index until a time (monotonic clock)."""
+
+    def __init__(self, unindexed: UnindexedSearch, engine: Engine, progress_text: str, until: float) -> None:
+        self._unindexed, self._engine, self._progress_text, self._until = unindexed, engine, progress_text, until
+        self._listings = unindexed.list_files(engine, until - 0.3 * (until - time.monotonic()))
+
+    def search(self, text: str, **options: Any) -> Answer:
+        return self._unindexed.search(self._engine, self._listings, text, options, self._progress_text, self._until)
+
+    def views(self, path: str | Path) -> list[View]:
+        """Views that have this file alone."""
+        return self._unindexed.view_file(self._engine, self._listings, path, self._progress_text)
 
 
 class _Listing:

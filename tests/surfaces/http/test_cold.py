@@ -51,7 +51,14 @@ def test_a_search_is_answered_before_there_is_an_index(cold: Path, tmp_path: Pat
         assert everything["hits"] and "history" in [note["stage"] for note in everything["degraded"]]
         past = asked(served, q="cookies", **{"in": "history"})
         assert past.status_code == 200 and past.json()["hits"]  # commits have an index of their own
-        for name in ("facets?q=cookies", "file?path=src/cookies.py", "symbol?name=Client"):
+        file = httpx.get(f"{served.url}api/file?path=src/cookies.py&names=true", timeout=60).json()
+        assert file["text"] == (cold / "src/cookies.py").read_text("utf-8") and file["names"]["places"]
+        assert "the index is being made" in file["degraded"][0]["reason"]
+        outline = httpx.get(f"{served.url}api/outline?path=src/cookies.py", timeout=60).json()
+        assert "parse_cookie" in [symbol["name"] for symbol in outline["files"][0]["symbols"]]
+        for path in ("../shop/src/cookies.py", "/etc/hostname", "src", "nowhere.py", ".git/config", "src/../.git/config"):
+            assert httpx.get(f"{served.url}api/file", params={"path": path}, timeout=60).status_code == 404
+        for name in ("facets?q=cookies", "references?name=Client", "symbol?name=Client"):
             error = httpx.get(f"{served.url}api/{name}", timeout=60)
             assert (error.status_code, error.json()["error"]["code"]) == (503, "indexing")
         assert not (cold / ".lurcher/manifest").exists()

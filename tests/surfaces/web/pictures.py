@@ -18,6 +18,7 @@ PICTURES = {
     "hits": ("/?q=how+are+redirects+followed", "light", ".facets .group"),
     "history": ("/?q=connector+timeout&in=history&outcome=reverted&outcome=hotfixed", "light", ".facets .group"),
     "file": ("/?file=aiohttp/client.py&line=762&q=redirects", "light", ".heat.h7"),
+    "references": ("/?file=aiohttp/client.py&line=258&column=7&ref=aiohttp/client.py:258:7", "light", ".references .resolved"),
     "graph": ("/?file=aiohttp/client.py&tab=graph", "light", ".node.centre"),
     "dark": ("/?q=cookie+jar&in=all", "dark", ".facets .group"),
 }

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.conftest import write_repository
-from tests.surfaces.http.conftest import Served, held, serving
+from tests.surfaces.http.conftest import Served, serving
 from tests.surfaces.web.conftest import HOSTILE, Open
 
 pytestmark = pytest.mark.browser
@@ -319,30 +319,6 @@ def test_a_change_shows_by_itself(browser: Any, tmp_path: Path, show: Open) -> N
         assert "14 files" in page.locator("#state").inner_text()
 
 
-def test_the_first_index_is_watched_and_then_answers(tmp_path: Path, show: Open) -> None:
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    write_repository(folder)
-    slow = """
-import time
-from lurcher.engine import Engine
-real = Engine.refresh
-def refresh(self, **options):
-    for number in range(20):
-        options["progress"]("reading", number, 20)
-        time.sleep(0.25)
-    return real(self, **options)
-Engine.refresh = refresh
-"""
-    with serving(folder, before=slow) as own:
-        page = show("/?file=src/cookies.py", base=own.url)  # what needs the whole index
-        page.wait_for_selector("#indexing")
-        page.wait_for_selector("#state[data-kind=busy]")
-        assert page.locator("#meter").is_visible()
-        page.wait_for_selector("#indexing", state="detached", timeout=60_000)
-        page.wait_for_selector("#state[data-kind=fresh]", timeout=60_000)
-
-
 def test_what_the_index_holds_is_reported(show: Open) -> None:
     page = show("/")
     page.locator("#state").click()
@@ -463,22 +439,7 @@ def test_what_has_no_exact_text_has_no_switches(show: Open) -> None:
     assert pressed(page) == ["exact"]
 
 
-# -- before there is an index, and while counts are not there yet -------------------------------------------------------
-
-
-def test_a_cold_repository_has_a_quick_answer_that_the_full_one_replaces(show: Open, axe: str, tmp_path: Path) -> None:
-    folder = tmp_path / "cold"
-    folder.mkdir()
-    write_repository(folder)
-    with serving(folder, before=held(tmp_path / "go")) as cold:
-        page = show("/?q=follow+redirects", base=cold.url, bypass_csp=True)
-        page.wait_for_selector("#quick")
-        assert "quick answer" in page.locator("#quick").inner_text().lower() and paths(page)[0] == "src/client.py"
-        assert violations(page, axe) == []
-        (tmp_path / "go").touch()
-        page.wait_for_selector("#quick", state="detached", timeout=60_000)
-        page.wait_for_selector(".facets .group", timeout=60_000)
-        assert paths(page)[0] == "src/client.py"
+# -- while counts are not there yet, and to begin with -------------------------------------------------------------------
 
 
 def test_hits_are_not_dimmed_while_they_are_counted(show: Open) -> None:

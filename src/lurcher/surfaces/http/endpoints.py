@@ -19,6 +19,8 @@ from lurcher.types import Answer, Degraded, Hit
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
+    from lurcher.inspect.outline import FileAnswer
+    from lurcher.server.unindexed import Glimpse
 
 
 Values = Mapping[str, Any]
@@ -43,7 +45,7 @@ class Endpoint:
     asks_tree: Callable[[Mapping[str, Any]], bool] = lambda values: True
     """Whether it needs an index of the tree."""
     early: Callable[..., Any] | None = None
-    """Answers while there is no index: called with the engine, the values, and a search that needs none."""
+    """Answers while there is no index: called with the engine, the values, and what can be had without one."""
     cached: bool = True
     """Whether the answer may be cached until the tree or the history changes."""
     lasts: Callable[[Mapping[str, Any]], bool] = lambda values: True
@@ -126,7 +128,7 @@ def _search(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return _answer_data(run_search(engine, values, check), values)
 
 
-def _search_early(engine: Engine, values: Values, search: Callable[..., Answer]) -> dict[str, Any]:
+def _search_early(engine: Engine, values: Values, glimpse: Glimpse) -> dict[str, Any]:
     """From a glimpse of the tree; without the history where nothing of it is indexed yet, since the others need not wait."""
     options = _options(values)
     missing: tuple[Degraded, ...] = ()
@@ -134,7 +136,7 @@ def _search_early(engine: Engine, values: Values, search: Callable[..., Answer])
         options["sources"] = ["code", "notes"]
         options |= {"author": None, "outcomes": ()}
         missing = (Degraded("history", "nothing of the history is indexed yet", "ask again for the full answer"),)
-    return _answer_data(add_notes(search(values["q"], **options), missing), values)
+    return _answer_data(add_notes(glimpse.search(values["q"], **options), missing), values)
 
 
 def _answer_data(answer: Answer, values: Values) -> dict[str, Any]:
@@ -152,10 +154,14 @@ def _listed_path(engine: Engine, values: Values, check: bool) -> str:
 def _check_listed(engine: Engine, path: str, check: bool) -> str:
     """A path as hits have it. It is looked up in the index, never in the file system, so that an error does not tell whether
     some other file exists."""
+    return engine.listed(_check_path(path), check=check)
+
+
+def _check_path(path: str) -> str:
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or "\\" in path:
         raise PathError(f"{path[:200]} is not a path of the index", "name a file as a hit shows it")
-    return engine.listed(path, check=check)
+    return path
 
 
 def _related(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
@@ -174,12 +180,25 @@ def _explain(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
 
 
 def _file(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    found = engine.file(_listed_path(engine, values, check), check=check)
+    return _file_data(engine, engine.file(_listed_path(engine, values, check), names=values.get("names", False), check=check))
+
+
+def _file_early(engine: Engine, values: Values, glimpse: Glimpse) -> dict[str, Any]:
+    path = _check_path(values["path"])
+    return _file_data(engine, engine.file(path, names=values.get("names", False), views=glimpse.views(path)))
+
+
+def _file_data(engine: Engine, found: FileAnswer) -> dict[str, Any]:
     return {**found.to_dict(), "location": str(engine.locate(found.path))}
 
 
 def _outline(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.outline(_listed_path(engine, values, check), check=check).to_dict()
+
+
+def _outline_early(engine: Engine, values: Values, glimpse: Glimpse) -> dict[str, Any]:
+    path = _check_path(values["path"])
+    return engine.outline(path, views=glimpse.views(path)).to_dict()
 
 
 def _graph(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
@@ -357,8 +376,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "blame", "Which commit wrote which lines of a file, and when.", _take(p.FILE), _blame, {}, _always, _never, slow=True,
     ),
-    Endpoint("file", "The text of a file of the index.", _take(p.FILE), _file),
-    Endpoint("outline", "The symbols of a file, nested.", _take(p.FILE), _outline),
+    Endpoint(
+        "file", "The text of a file of the index.",
+        (p.FILE.on(HTTP), Parameter("names", "switch", "also where names stand, whose references can be asked for")), _file,
+        early=_file_early,
+    ),
+    Endpoint("outline", "The symbols of a file, nested.", _take(p.FILE), _outline, early=_outline_early),
     Endpoint(
         "graph", "A file among the files it imports and those that depend on it.",
         (*_take(p.FILE, p.HOPS), Parameter("most", "int", "number of files at most", low=1, high=400)), _graph,
@@ -369,7 +392,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "references", "Who uses a definition, who calls it, what it calls, which tests reach it, or what implements it.",
-        _take(p.TARGET, p.SHOW, p.USE_KIND, p.DEPTH, p.LIMIT), _references,
+        (*_take(p.TARGET, p.SHOW, p.USE_KIND, p.DEPTH), p.LIMIT.on(HTTP, help="number of entries", high=2000)), _references,
     ),
     Endpoint(
         "related", "Units like the one around a line of a file.",

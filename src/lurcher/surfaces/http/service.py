@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import IndexError_, LurcherError
 from lurcher.runtime.process import Cancelled, LruCache, run_cancellable
 from lurcher.server.session import SMALL_TREE_BYTES, Build, Unwritable, make_request
-from lurcher.server.unindexed import WAIT_SECONDS, UnindexedSearch, size_of
+from lurcher.server.unindexed import WAIT_SECONDS, Glimpse, UnindexedSearch, size_of
 from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
 from lurcher.surfaces.http.replies import Busy, Hub, encode
 from lurcher.surfaces.wording import Wording
@@ -26,7 +26,6 @@ from lurcher.surfaces.wording import Wording
 if TYPE_CHECKING:
     from lurcher.engine import Engine
     from lurcher.indexing.freshness import TreeState
-    from lurcher.types import Answer
 
 WORKERS = 2
 MOST_BYTES = 32 << 20
@@ -240,13 +239,8 @@ class Service:
 
     def _answer_early(self, endpoint: Endpoint, values: Mapping[str, Any]) -> dict[str, Any]:
         assert endpoint.early is not None
-        until = time.monotonic() + WAIT_SECONDS
-        listed = self._early.list_files(self.engine, until - 0.3 * WAIT_SECONDS)
-
-        def search(text: str, **options: Any) -> Answer:
-            return self._early.search(self.engine, listed, text, options, self._describe_progress(), until)
-
-        found: dict[str, Any] = endpoint.early(self.engine, values, search)
+        glimpse = Glimpse(self._early, self.engine, self._describe_progress(), time.monotonic() + WAIT_SECONDS)
+        found: dict[str, Any] = endpoint.early(self.engine, values, glimpse)
         return found
 
     async def _answer_once(self, key: tuple[Hashable, Hashable], request: CheckedRequest, seen: TreeState | None) -> bytes:

@@ -262,8 +262,14 @@ def _existing(call: Call, name: str, engine: Engine) -> Path | None:
 
 def _read(call: Call, given: dict[str, Any]) -> ToolResult:
     first, last = given["start_line"], given["end_line"]
-    with call.served.full_index() as engine:
-        answer = engine.file(call.resolve(given["path"], engine), first, last, progress=call.progress)
+    engine = call.served.engine
+    path = call.resolve(given["path"], engine)
+    views = call.served.views_of(path)
+    if views is None:
+        with call.served.full_index() as engine:
+            answer = engine.file(path, first, last, progress=call.progress)
+    else:
+        answer = engine.file(path, first, last, progress=call.progress, views=views)
     return answers.render_lines(answer, given["budget"])
 
 

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { byId, counted, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
-import { fileView } from "./file.js";
+import { fileView, isEarly } from "./file.js";
 import { bestLine, hitList, summary } from "./hits.js";
 import { address, canBeExact, exactly, filtered, inexact, isExact, plain, read, searchParameters, unfiltered } from "./route.js";
 import { fillProgress, follow, languages, open as openDialog, statusDialog } from "./status.js";
@@ -161,7 +161,8 @@ function usage() {
       const place = entry.call && found.show !== "callees" ? entry.call : entry;
       return h("li", null, h("a", { href: address({ ...state, file: place.path, line: place.line }) }, h("span", { class: "folder" }, place.path), `:${place.line}`), " ",
         h("span", { class: "muted" }, [entry.kind, entry.resolution === "resolved" ? "" : entry.resolution].filter(Boolean).join(", ")), h("code", null, entry.text || entry.name || ""));
-    })));
+    })),
+    found.definitions.length ? h("p", { class: "small" }, h("a", { href: address({ ...state, file: found.definitions[0].path, line: found.definitions[0].line, tab: "references", ref: found.name, show: found.show === "uses" ? "" : found.show }) }, `All ${number(found.total)} by file`)) : null);
 }
 
 // An answer from a few files, before there is an index: it is marked as such, and replaced once there is one.
@@ -327,7 +328,7 @@ function showError(error) {
 }
 
 function keys() {
-  const rows = [["/", "edit the query"], ["↓ ↑", "next or previous hit"], ["Enter", "open the file"], ["o", "open in the editor"], ["w", "why it is here"], ["g", "imports of the file"], ["Esc", "back"], ["?", "show the keys"]];
+  const rows = [["/", "edit the query"], ["↓ ↑", "next or previous hit"], ["Enter", "open the file"], ["o", "open in the editor"], ["w", "why it is here"], ["g", "imports of the file"], ["r", "references of a name"], ["→ ←", "next or previous name in a file"], ["Esc", "back"], ["?", "show the keys"]];
   return h("dl", { class: "keys" }, rows.map(([key, what]) => h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, what))));
 }
 
@@ -339,6 +340,13 @@ async function openEditor(path, line, location) {
   const escaped = where.split("/").map(encodeURIComponent).join("/");
   const target = page.editor.replace("{path}", () => escaped).replace("{line}", () => line);
   h("a", { href: target }).click();
+}
+
+// The place that the link with the focus leads to, such as a further place of a hit; without one, `otherwise`.
+function placeOfFocus(otherwise) {
+  const link = document.activeElement.closest("main a[href^='/?file='], .side a[href^='/?file=']");
+  const there = link ? read(new URL(link.href).search) : otherwise;
+  return [there.file, there.line || 1];
 }
 
 // -- keys --------------------------------------------------------------------------------------------------------------
@@ -362,7 +370,7 @@ byId("ask").addEventListener("submit", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.defaultPrevented || dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
   const writing = event.target === box;
   if (event.target.matches("input, select, textarea") && !writing) return;
   const hit = event.target.closest && event.target.closest(".hit");
@@ -384,19 +392,22 @@ function handle(key, writing, hit, at) {
     return true;
   }
   if (state.file) {
-    if (key === "o") { openEditor(state.file, state.line || 1); return true; }
+    if (key === "o") { openEditor(...placeOfFocus(state)); return true; }
     if (key === "g") { go({ ...state, tab: state.tab === "graph" ? "" : "graph" }); return true; }
+    if (key === "r") { go({ ...state, tab: state.tab === "references" ? "" : "references" }); return true; }
     return false;
   }
   if (!answer || !answer.hits[at]) return false;
-  if (key === "o") { openEditor(answer.hits[at].path, bestLine(answer.hits[at])); return true; }
+  if (key === "o") { openEditor(...placeOfFocus({ file: answer.hits[at].path, line: bestLine(answer.hits[at]) })); return true; }
   if (key === "w") { choose(at, true); return true; }
   if (key === "g" && answer.hits[at].source !== "history") { go({ ...state, file: answer.hits[at].path, tab: "graph" }); return true; }
+  if (key === "r" && answer.hits[at].source === "code") { go({ ...state, file: answer.hits[at].path, line: bestLine(answer.hits[at]), tab: "references", ref: answer.hits[at].symbol || "" }); return true; }
   return false;
 }
 
 function escape(writing) {
   if (document.body.classList.contains("sheet")) { closeSheet(); return true; }
+  if (state.file && state.ref && !state.tab) { go({ ...state, ref: "", show: "", column: 0 }); return true; }
   if (state.file) { go(plain(state)); return true; }
   if (writing) return false;
   box.focus();
@@ -424,6 +435,7 @@ dialog.addEventListener("click", (event) => { if (event.target === dialog) dialo
 events = follow(() => {
   if (!state.file && !state.q.trim()) start();
   else if (!state.file && !timerPending()) search();
+  else if (state.file && isEarly()) show();
 });
 const timerPending = () => box.value.trim() !== state.q.trim();
 

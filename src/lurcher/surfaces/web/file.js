@@ -1,16 +1,24 @@
-// One file: its outline, its text with the age of each line, the commit of the selected line, and similar code.
+// One file: its outline, its text, the commit of the selected line and similar code, or who uses a name in it.
 import { get } from "./api.js";
-import { ago, byId, counted, day, h, number, put } from "./dom.js";
+import { ago, counted, day, h, put } from "./dom.js";
 import { graphView } from "./graph.js";
-import { lines, marksOf, termsOf, tokens } from "./highlight.js";
 import { bestLine, fileAddress, swatch, VERDICTS } from "./hits.js";
-import { lineContent } from "./marked.js";
-import { address, plain } from "./route.js";
+import { makeListing } from "./listing.js";
+import { drawReferences, moveByKeys, placeOf } from "./references.js";
+import { address, plain, read } from "./route.js";
 
-const CHUNK = 80;
-const MOST_LINES = 20000;
+let view = null;  // the text on the screen, which stays when only the line or the panel beside it changes
+
+/** Whether the text on the screen was read before there was an index: its past and its references are not known yet. */
+export const isEarly = () => Boolean(view && view.early);
 
 export async function fileView(state, page, signal) {
+  const key = JSON.stringify([state.file, state.q, state.tab]);
+  if (!state.tab && view && view.key === key && !view.early && view.listing.element.isConnected) {
+    view.follow(state, signal);
+    return;
+  }
+  view = null;
   const { main, left, side } = page;
   const path = state.file;
   left.setAttribute("aria-label", "Outline");
@@ -19,20 +27,84 @@ export async function fileView(state, page, signal) {
   put(side);
   const head = h("div", { class: "file-head" });
   put(main, head, h("p", { class: "muted", role: "status" }, "Reading …"));
-  const file = await get("file", { path }, signal);
+  const file = await get("file", { path, names: state.tab ? "" : "true" }, signal);
   heading(head, file, state, page);
   if (state.tab === "graph") {
     const hops = state.hops || 1;
     const found = await get("graph", { path, hops, most: 150 }, signal);
-    put(main, head, graphView(found, (other) => page.go({ ...state, file: other, line: 0 })));
+    put(main, head, graphView(found, (other) => page.go({ ...state, file: other, line: 0, column: 0 })));
     if (found.nodes.length < 2) main.append(h("p", { class: "empty" }, "This file imports nothing of this tree, and nothing is known to import it."));
     return;
   }
-  const listing = drawText(file, state, page);
-  put(main, head, listing.element);
-  listing.select(state.line || 1, Boolean(state.line));
-  get("outline", { path }, signal).then((found) => drawOutline(left, found, state, page), () => {});
-  get("blame", { path }, signal).then((found) => { listing.heat(found.commits); listing.select(state.line || 1, false); }, () => listing.heat(null));
+  const outline = () => get("outline", { path }, signal).then((found) => drawOutline(left, found, state, page), () => null);
+  if (state.tab === "references") {
+    referencesView(main, head, state, page, signal, outline());
+    return;
+  }
+  view = textView(key, file, head, state, page);
+  put(main, head, view.listing.element);
+  view.follow(state, signal, true);
+}
+
+// The text with its panel. What is loaded once stays; `follow` shows another line or panel.
+function textView(key, file, head, first, page) {
+  const { left } = page;
+  let state = first;
+  let layers = null;
+  let [outlined, aged] = [false, false];
+  let answered = "";
+  const listing = makeListing(file, first.q, (line, opened) => {
+    page.replace({ ...state, line, column: 0 });
+    state = { ...state, line, column: 0 };
+    listing.select(line, 0, false);
+    heading(head, file, state, page);
+    for (const link of page.side.querySelectorAll(".panel-links a, .views a")) link.href = address({ ...read(link.search), line, column: 0 });
+    if (!state.ref) aboutLine(file, line, layers, state, page);
+    if (opened && !state.ref) page.openSheet();
+  }, (line, column) => {
+    page.go({ ...state, line, column, ref: placeOf(file.path, line, column), show: "" });
+    page.openSheet();
+  });
+  const panel = (signal) => {
+    page.side.setAttribute("aria-label", state.ref ? "References" : "About this line");
+    const question = JSON.stringify([state.ref, state.show]);
+    if (!state.ref) {
+      answered = "";
+      listing.use([]);
+      aboutLine(file, state.line || 1, layers, state, page);
+    } else if (question !== answered || !page.side.querySelector(".references")) {
+      stopAboutLine();
+      listing.use([]);
+      referencesPanel(state, page, signal, listing, (answer, entries) => {
+        answered = question;
+        const here = answer.definitions.length ? [...answer.definitions, ...entries].filter((entry) => entry.path === file.path) : listing.named(state.ref);
+        listing.use(here);
+      });
+    }
+  };
+  const load = (signal) => {
+    if (!outlined) get("outline", { path: file.path }, signal).then((found) => { outlined = true; drawOutline(left, found, state, page); }, () => {});
+    if (aged) return;
+    get("blame", { path: file.path }, signal).then((found) => { aged = true; layers = listing.age(found.commits); }, (error) => {
+      if (error.name !== "AbortError") { aged = true; layers = []; }
+    }).then(() => { if (aged && !state.ref && view && view.listing === listing) aboutLine(file, state.line || 1, layers, state, page); });
+  };
+  const follow = (next, signal, fresh = false) => {
+    const moved = fresh || next.line !== state.line || next.column !== state.column;
+    state = next;
+    heading(head, file, state, page);
+    if (moved) listing.select(state.line || 1, state.column, Boolean(state.line) && (fresh || !inView(listing.element, state.line)));
+    load(signal);
+    panel(signal);
+  };
+  return { key, listing, follow, early: file.index.generation === 0, now: () => state };
+}
+
+function inView(element, line) {
+  const row = element.querySelector(`.line[data-line="${line}"]`);
+  if (!row) return false;
+  const box = row.getBoundingClientRect();
+  return box.top > 120 && box.bottom < innerHeight - 40;
 }
 
 function heading(head, file, state, page) {
@@ -43,105 +115,74 @@ function heading(head, file, state, page) {
   put(head, h("a", { class: "back", href: address(plain(state)) }, state.q ? "← hits" : "← start"),
     h("h1", null, h("span", { class: "folder" }, parts.length ? `${parts.join("/")}/` : ""), name),
     h("span", { class: "badge language" }, swatch(file.language), file.language), h("span", { class: "muted" }, counted(file.lines, "line")),
-    h("nav", { class: "tabs", "aria-label": "Views of this file" }, tab("", "Text"), tab("graph", "Imports")),
+    h("nav", { class: "tabs", "aria-label": "Views of this file" }, tab("", "Text"), tab("references", "References"), tab("graph", "Imports")),
     state.tab === "graph" ? h("label", { class: "hops" }, "hops ", h("select", { onchange: (event) => page.go({ ...state, hops: Number(event.target.value) }) },
       [1, 2, 3].map((count) => h("option", { value: count, selected: count === hops }, count)))) : null,
-    page.editor ? h("button", { type: "button", class: "quiet", onclick: () => page.openEditor(file.path, state.line || 1, file.location) }, "Open in editor", h("kbd", { "aria-hidden": "true" }, "o")) : null);
+    page.editor ? h("button", { type: "button", class: "quiet", title: "Open in your editor", onclick: () => page.openEditor(file.path, state.line || 1, file.location) }, h("span", null, h("span", { class: "unseen" }, "Open in "), "Editor"), h("kbd", { "aria-hidden": "true" }, "o")) : null);
 }
 
-function drawText(file, state, page) {
-  const text = file.text.replace(/\n$/, "");
-  const terms = state.q ? termsOf(state.q, null) : new Set();
-  const marks = state.q ? marksOf(text, terms) : [];
-  const raw = text.split("\n");
-  const shown = Math.min(raw.length, MOST_LINES);
-  let coloured = null;
-  const colour = () => coloured || (coloured = lines(text, tokens(text, file.language), marks));
-  const rows = [];
-  const element = h("div", { class: "listing", tabindex: "0", role: "region", "aria-label": `Text of ${file.path}; arrow keys select a line` });
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      seen.unobserve(entry.target);
-      const first = Number(entry.target.dataset.first);
-      [...entry.target.children].forEach((row, i) => row.lastChild.replaceWith(lineContent(colour()[first + i])));
-    }
-  }, { rootMargin: "600px" });
-  for (let first = 0; first < shown; first += CHUNK) {
-    const chunk = h("div", { class: "chunk", data: { first } });
-    chunk.style.containIntrinsicBlockSize = `auto ${Math.min(CHUNK, shown - first) * 20}px`;
-    for (let i = first; i < Math.min(shown, first + CHUNK); i += 1) {
-      const row = h("div", { class: "line", data: { line: i + 1 } }, h("span", { class: "heat" }), h("span", { class: "no", "aria-hidden": "true" }, i + 1), h("span", { class: "code" }, raw[i]));
-      rows.push(row);
-      chunk.append(row);
-    }
-    element.append(chunk);
-    seen.observe(chunk);
-  }
-  if (raw.length > shown) element.append(h("p", { class: "muted" }, `… ${counted(raw.length - shown, "more line")}: open the file in your editor`));
-  let current = 0;
-  let layers = null;
-  const select = (line, reveal) => {
-    current = Math.min(shown, Math.max(1, line));
-    for (const row of element.querySelectorAll(".chosen")) row.classList.remove("chosen");
-    rows[current - 1].classList.add("chosen");
-    if (reveal) rows[current - 1].scrollIntoView({ block: "center" });
-    aboutLine(file, current, layers, state, page);
-  };
-  const choose = (line) => {
-    page.replace({ ...state, line });
-    state.line = line;
-    select(line, false);
-    rows[current - 1].scrollIntoView({ block: "nearest" });
-  };
-  element.addEventListener("click", (event) => {
-    const row = event.target.closest(".line");
-    if (!row || String(getSelection())) return;
-    choose(Number(row.dataset.line));
-    page.openSheet();
-  });
-  element.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1, PageDown: 20, PageUp: -20 }[event.key];
-    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    choose(Math.min(shown, Math.max(1, current + step)));
-  });
-  const heat = (commits) => {
-    layers = [];
-    if (!commits) { select(current || 1, false); return; }
-    const times = commits.map((commit) => (commit.date ? Date.parse(commit.date) : Date.now()));
-    const order = [...new Set(times)].sort((a, b) => a - b);
-    commits.forEach((commit, i) => {
-      const warmth = order.length < 2 ? 7 : Math.round((7 * order.indexOf(times[i])) / (order.length - 1));
-      for (const [first, last] of commit.lines) {
-        for (let line = first; line <= Math.min(last, shown); line += 1) {
-          layers[line] = commit;
-          rows[line - 1].firstChild.className = `heat h${warmth}`;
-          rows[line - 1].firstChild.title = commit.sha ? `${day(commit.date)} ${commit.subject}` : "not committed yet";
-        }
-      }
-    });
-  };
-  return { element, heat, select };
+// -- who uses a name ------------------------------------------------------------------------------------------------------
+
+const closed = (state) => ({ ...state, ref: "", show: "", column: 0 });
+
+function referencesPanel(state, page, signal, listing, found) {
+  const box = h("div", { class: "references" });
+  moveByKeys(box);
+  put(page.side, h("div", { class: "side-head" },
+    h("p", { class: "panel-links" }, h("a", { href: address(closed(state)) }, "← about the line"), " ", h("a", { href: address({ ...state, tab: "references" }) }, "full view")),
+    h("button", { type: "button", class: "icon close", "aria-label": "Close this panel", onclick: page.closeSheet }, "×")), box);
+  drawReferences(box, state, signal, found, listing.named(state.ref));
 }
+
+function referencesView(main, head, state, page, signal, outline) {
+  const box = h("div", { class: "references", id: "references" });
+  moveByKeys(box);
+  const input = h("input", { id: "name", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false", maxlength: "1000", placeholder: "Client.retry" });
+  const form = h("form", { class: "by-name", onsubmit: (event) => {
+    event.preventDefault();
+    if (input.value.trim()) page.go({ ...state, ref: input.value.trim(), show: state.show });
+  } }, h("label", { for: "name" }, "References of"), input, h("button", { type: "submit", class: "quiet" }, "Show"));
+  put(main, head, h("section", { class: "references-view" }, form, box));
+  if (state.ref) {
+    drawReferences(box, state, signal, (answer) => { input.value = answer.name; });
+    return;
+  }
+  put(box, h("p", { class: "muted" }, "Enter a name, click one in the text, or choose what this file defines:"));
+  outline.then((found) => {
+    const names = ((found && found.files[0] && found.files[0].symbols) || []);
+    if (!signal.aborted) box.append(names.length ? h("ul", { class: "uses" }, flat(names).slice(0, 500).map((symbol) => h("li", null,
+      h("a", { class: "use", href: address({ ...state, ref: symbol.qualified || symbol.name }) }, h("span", { class: "no" }, symbol.start_line), h("code", null, symbol.qualified || symbol.name)), h("span", { class: "kind" }, symbol.kind))))
+      : h("p", { class: "nothing" }, "This file defines nothing that is known by name."));
+  });
+}
+
+const flat = (symbols) => symbols.flatMap((symbol) => [symbol, ...flat(symbol.children)]);
 
 function drawOutline(left, answer, state, page) {
   const symbols = (answer.files[0] && answer.files[0].symbols) || [];
   const item = (symbol, depth) => h("li", null,
     h("a", { href: fileAddress(state, state.file, symbol.start_line), title: symbol.signature, onclick: (event) => {
       event.preventDefault();
-      page.go({ ...state, line: symbol.start_line });
+      page.go({ ...view ? view.now() : state, tab: "", line: symbol.start_line, column: 0 });
     } }, h("span", { class: `kind k-${symbol.kind}`, "aria-hidden": "true" }, symbol.kind.slice(0, 1)), symbol.name),
     symbol.children.length && depth < 4 ? h("ul", null, symbol.children.map((child) => item(child, depth + 1))) : null);
   put(left, h("details", { class: "all", open: matchMedia("(min-width: 60rem)").matches }, h("summary", null, "Outline"),
     symbols.length ? h("ul", { class: "outline" }, symbols.map((symbol) => item(symbol, 0))) : h("p", { class: "muted" }, "No symbols.")));
+  return answer;
 }
+
+// -- about a line ---------------------------------------------------------------------------------------------------------
 
 let pending = null;
 
+function stopAboutLine() {
+  clearTimeout(aboutLine.timer);
+  if (pending) pending.abort();
+}
+
 function aboutLine(file, line, layers, state, page) {
   const { side } = page;
-  if (pending) pending.abort();
+  stopAboutLine();
   pending = new AbortController();
   const { signal } = pending;
   const layer = layers && layers[line];
@@ -149,8 +190,7 @@ function aboutLine(file, line, layers, state, page) {
   const like = h("section", { class: "like" }, h("h3", null, "Related"), h("p", { class: "muted" }, "Loading …"));
   put(side, h("div", { class: "side-head" }, h("h2", null, "About this line"), h("button", { type: "button", class: "icon close", "aria-label": "Close this panel", onclick: page.closeSheet }, "×")), past, like);
   if (layer) past.append(...commitCard(layer));
-  else past.append(h("p", { class: "muted" }, layers ? "No commit is known for this line." : "Loading …"));
-  clearTimeout(aboutLine.timer);
+  else past.append(h("p", { class: "muted" }, isEarly() ? "The index is being built; then it is known here who wrote this line, and when." : layers ? "No commit is known for this line." : "Loading …"));
   aboutLine.timer = setTimeout(async () => {
     const requests = [get("related", { path: file.path, line, limit: 6, context: "none" }, signal)];
     if (layer && layer.sha) requests.push(get("explain", { path: file.path, first: line, last: line, limit: 1 }, signal));

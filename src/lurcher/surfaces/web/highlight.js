@@ -141,24 +141,57 @@ function prose(text) {
   return found;
 }
 
-// Coloured pieces and marks combined and cut at line ends: for each line a list of [text, class, marked].
-export function lines(text, pieces, marks) {
+// Coloured pieces, marks and names combined and cut at line ends: for each line a list of [text, class, marked, number of the name].
+export function lines(text, pieces, marks, names = []) {
   const cuts = new Set([0, text.length]);
   for (const [start, end] of pieces) cuts.add(start).add(end);
+  for (const [start, end] of names) cuts.add(start).add(end);
   for (const [start, end] of marks) cuts.add(start).add(end);
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) cuts.add(at).add(at + 1);
   const order = [...cuts].sort((a, b) => a - b);
   const found = [[]];
   let piece = 0;
   let mark = 0;
+  let name = 0;
   for (let i = 0; i + 1 < order.length; i += 1) {
     const [start, end] = [order[i], order[i + 1]];
     while (piece < pieces.length && pieces[piece][1] <= start) piece += 1;
     while (mark < marks.length && marks[mark][1] <= start) mark += 1;
+    while (name < names.length && names[name][1] <= start) name += 1;
     const slice = text.slice(start, end);
     if (slice === "\n") { found.push([]); continue; }
     const kind = piece < pieces.length && pieces[piece][0] <= start ? pieces[piece][2] : "";
-    found[found.length - 1].push([slice, kind, mark < marks.length && marks[mark][0] <= start]);
+    found[found.length - 1].push([slice, kind, mark < marks.length && marks[mark][0] <= start, name < names.length && names[name][0] <= start ? name : -1]);
+  }
+  return found;
+}
+
+// [start, end] in a text for each [line, column, length] of it, in order. Columns and lengths are in characters, of which some
+// have two units in a string here.
+export function offsetsOf(text, places) {
+  const found = [];
+  let line = 1;
+  let begin = 0;
+  let column = 1;
+  let at = 0;
+  const forward = (count) => {
+    for (; count > 0 && at < text.length; count -= 1) {
+      at += text.codePointAt(at) > 0xffff ? 2 : 1;
+      column += 1;
+    }
+  };
+  for (const [row, first, length] of places) {
+    if (row < line || (row === line && first < column)) { found.push([at, at]); continue; }
+    while (line < row) {
+      const end = text.indexOf("\n", begin);
+      if (end < 0) return found;
+      [line, begin, column] = [line + 1, end + 1, 1];
+      at = begin;
+    }
+    forward(first - column);
+    const start = at;
+    forward(length);
+    found.push([start, at]);
   }
   return found;
 }

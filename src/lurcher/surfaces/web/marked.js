@@ -2,12 +2,23 @@
 import { counted, h } from "./dom.js";
 import { lines, marksOf, tokens } from "./highlight.js";
 
+const MOST_PIECES = 3000;
+
+// A line as elements; the rest of a line with very many pieces, such as minified code, is plain text.
 export function lineContent(parts) {
   const code = h("span", { class: "code" });
-  for (const [text, kind, marked] of parts) {
+  let holder = code;
+  let open = -1;
+  for (const [text, kind, marked, name = -1] of parts.slice(0, MOST_PIECES)) {
+    if (name !== open) {
+      open = name;
+      holder = name < 0 ? code : h("span", { class: "name", data: { name } });
+      if (name >= 0) code.append(holder);
+    }
     const piece = kind ? h("span", { class: `t-${kind}` }, text) : document.createTextNode(text);
-    code.append(marked ? h("mark", null, piece) : piece);
+    holder.append(marked ? h("mark", null, piece) : piece);
   }
+  if (parts.length > MOST_PIECES) code.append(parts.slice(MOST_PIECES).map((part) => part[0]).join(""));
   return code;
 }
 
@@ -53,7 +64,7 @@ export function block(hit, terms, most = SHOWN) {
     }
     box.replaceChildren(...list);
     if (!all && last - first < rows.length) {
-      box.append(h("button", { type: "button", class: "more", onclick: () => draw(true) }, `all ${rows.length} lines`));
+      box.append(h("button", { type: "button", class: "more", onclick: () => draw(true) }, `… ${counted(rows.length - (last - first), "more line")}`));
     }
   };
   draw(rows.length <= most + 3);

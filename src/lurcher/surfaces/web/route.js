@@ -2,8 +2,8 @@
 
 const LISTS = ["lang", "path", "outcome", "tag"];
 const EXACT = ["fixed", "case", "word"];
-const WORDS = ["q", "in", "mode", ...EXACT, "since", "until", "author", "file", "tab"];
-const NUMBERS = ["line", "hops"];
+const WORDS = ["q", "in", "mode", ...EXACT, "since", "until", "author", "file", "tab", "ref", "show"];
+const NUMBERS = ["line", "column", "hops"];
 export const FILTERS = ["lang", "path", "outcome", "tag", "since", "until", "author"];
 
 export function read(search = location.search) {
@@ -17,7 +17,7 @@ export function read(search = location.search) {
 
 export function address(state) {
   const params = new URLSearchParams();
-  for (const name of ["file", "line", "tab", "hops", "q", "in", "mode", ...EXACT, ...FILTERS]) {
+  for (const name of ["file", "line", "column", "tab", "ref", "show", "hops", "q", "in", "mode", ...EXACT, ...FILTERS]) {
     for (const value of Array.isArray(state[name]) ? state[name] : [state[name]]) if (value) params.append(name, value);
   }
   const text = params.toString();
@@ -30,7 +30,7 @@ export const isExact = (state) => state.mode === "literal" && canBeExact(state);
 export const inexact = (state) => ({ ...state, mode: "", fixed: "", case: "", word: "" });
 export const exactly = (state, more) => ({ ...(state.mode === "literal" ? state : { ...inexact(state), mode: "literal", fixed: "true" }), ...more });
 
-export const plain = (state) => ({ ...state, file: "", line: 0, tab: "", hops: 0 });
+export const plain = (state) => ({ ...state, file: "", line: 0, column: 0, tab: "", ref: "", show: "", hops: 0 });
 export const unfiltered = (state) => ({ ...state, lang: [], path: [], outcome: [], tag: [], since: "", until: "", author: "" });
 export const filtered = (state) => FILTERS.some((name) => (Array.isArray(state[name]) ? state[name].length : state[name]));
 
