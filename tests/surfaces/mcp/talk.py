@@ -18,6 +18,18 @@ from lurcher.surfaces.mcp.requests import starting_access
 from lurcher.surfaces.mcp.server import STRUCTURED, MCPServer
 from tests.conftest import environment
 
+CALLS: dict[str, dict[str, Any]] = {
+    "search": {"query": "redirects"}, "symbol": {"name": "Client"}, "references": {"name": "Client"},
+    "search_history": {"query": "begin"}, "explain_change": {"path": "src/client.py"}, "brief": {"name": "src/client.py"},
+    "outline": {"path": "src"}, "read": {"path": "src/client.py"}, "impact": {"path": "src/client.py"}, "projects": {},
+    "status": {},
+}  # fmt: skip
+"""A call of every tool that is listed, in their order."""
+UNLISTED_CALLS: dict[str, dict[str, Any]] = {
+    "find_pattern": {"query": "begin"}, "related": {"path": "src/client.py", "line": 3}, "context": {"path": "src"},
+    "exists": {"text": "Client"}, "index": {},
+}  # fmt: skip
+
 
 def command(*roots: Path) -> list[str]:
     return [sys.executable, "-m", "lurcher", "mcp", *(part for root in roots for part in ("--root", str(root)))]
