@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -29,6 +30,14 @@ UNLISTED_CALLS: dict[str, dict[str, Any]] = {
     "find_pattern": {"query": "begin"}, "related": {"path": "src/client.py", "line": 3}, "context": {"path": "src"},
     "exists": {"text": "Client"}, "index": {},
 }  # fmt: skip
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Answers are counted shortly after they are sent."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def command(*roots: Path) -> list[str]:
