@@ -68,25 +68,35 @@ def mcp_benchmark() -> Any:
     return module
 
 
-@contextmanager
-def open_lurcher(tree: Path) -> Iterator[Ask]:
-    server = mcp_benchmark().Server(tree, tree.parent / "lurcher-index" / tree.name)
-    try:
-        server.call("index")
+class Lurcher:
+    """One server for all trees, which a call names as its project."""
+
+    def __init__(self, work: Path) -> None:
+        self._index = work / "lurcher-index"
+        self._server = mcp_benchmark().Server(work, self._index)
+
+    @contextmanager
+    def open(self, tree: Path) -> Iterator[Ask]:
+        from lurcher import Engine
+
+        # Here and not in the server, which would start processes for every tree.
+        with Engine.open(tree, overrides={"index.dir": str(self._index), "index.workers": 1}) as engine:
+            engine.index()
 
         def ask(question: str) -> Iterator[Sequence[Piece]]:
-            cursor: dict[str, str] = {}
+            given = {"query": question, "project": str(tree)}
             while True:
-                text = server.call("search", query=question, **cursor)["content"][0]["text"]
+                text = self._server.call("search", **given)["content"][0]["text"]
                 yield list(lines_shown(tree, text))
                 following = re.search(r"; more: cursor=(\S+)$", text)
                 if following is None:
                     return
-                cursor = {"cursor": following[1]}
+                given["cursor"] = following[1]
 
         yield ask
-    finally:
-        server.close()
+
+    def close(self) -> None:
+        self._server.close()
 
 
 HEADING = re.compile(r"(.*?):(\d+)-(\d+)(?: .*)?")
@@ -241,24 +251,30 @@ def run_side(
     loaded = load_dataset(dataset, repos=options.repos)
     left_out.update(loaded.left_out)
     places = [place for number, place in enumerate(loaded.places) if number % every == 0]
-    peer = Peer(options.peer_python, options.peer_model, work, SEMBLE[side]) if side in SEMBLE else None
-    version = peer.version if peer else ripgrep_version() if side in BASELINES else ""
+    started: Lurcher | Peer | None = None
+    if side == "lurcher":
+        started = Lurcher(work)
+    elif side in SEMBLE:
+        started = Peer(options.peer_python, options.peer_model, work, SEMBLE[side])
+    version = started.version if isinstance(started, Peer) else ripgrep_version() if side in BASELINES else ""
     results = {}
     with kept.open("a", encoding="utf-8") as out:
         for place in places:
-            if time.time() > until:
-                break
-            for row in answer_place(side, place, work, peer, known):
+            if time.time() > until and not all(task.id in known for task in place.tasks):
+                continue
+            for row in answer_place(side, place, work, started, known):
                 if row["id"] not in known:
                     out.write(json.dumps(row) + "\n")
                     out.flush()
                 results[row["id"]] = row
-    if peer:
-        peer.close()
+    if started:
+        started.close()
     return results, version
 
 
-def answer_place(side: str, place: Place, work: Path, peer: Peer | None, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def answer_place(
+    side: str, place: Place, work: Path, started: Lurcher | Peer | None, known: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     yield from (known[task.id] for task in place.tasks if task.id in known)
     asked = [task for task in place.tasks if task.id not in known]
     if not asked:
@@ -270,8 +286,7 @@ def answer_place(side: str, place: Place, work: Path, peer: Peer | None, known: 
     asked = [task for task in asked if golds[task.id]]
     if not asked:
         return
-    opened = open_lurcher(tree) if side == "lurcher" else peer.open(tree) if peer else open_grep(side, tree)
-    with opened as ask:
+    with started.open(tree) if started else open_grep(side, tree) as ask:
         yield from ({"id": task.id, **read(ask(task.text), golds[task.id])} for task in asked)
 
 
@@ -317,9 +332,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if version:
                 result["versions"][side] = version
             left_out = counted
-        left_out["no labelled line in the tree"] += sum(not row["lines"] for row in found[chosen[0]].values())
-        # Only questions that every side was asked.
-        shared = [id for id in found[chosen[0]] if all(rows.get(id, {"lines": 0})["lines"] for rows in found.values())]
+        # A side that there was no time for is left out; of the others, only questions that all of them were asked.
+        found = {side: rows for side, rows in found.items() if rows}
+        if not found:
+            continue
+        asked = next(iter(found.values()))
+        left_out["no labelled line in the tree"] += sum(not row["lines"] for row in asked.values())
+        shared = [id for id in asked if all(rows.get(id, {"lines": 0})["lines"] for rows in found.values())]
         sides = {side: [rows[id] for id in shared] for side, rows in found.items()}
         result["sets"][Path(name).stem] = {
             "every": int(every or 1), "left_out": dict(sorted(left_out.items())), "questions": shared,
