@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import agents_plot
 import compare_plot
 import growth_plot
 from about import HERE, RESULTS
@@ -45,7 +46,10 @@ def main() -> int:
     page = DOCS / "performance.md"
     compare, growth = newest("compare"), newest("growth")
     page.write_text(filled(page.read_text("utf-8"), compare, growth), "utf-8")
-    for name, text in pictures(compare, growth).items():
+    agents = newest("agents")
+    page = DOCS / "agents.md"
+    page.write_text(filled_agents(page.read_text("utf-8"), agents), "utf-8")
+    for name, text in {**pictures(compare, growth), "agents.svg": agents_plot.drawn(agents)}.items():
         (DOCS / "images" / name).write_text(text, "utf-8")
     return 0
 
@@ -79,6 +83,25 @@ def filled(page: str, compare: dict[str, Any], growth: dict[str, Any]) -> str:
 
 def pictures(compare: dict[str, Any], growth: dict[str, Any]) -> dict[str, str]:
     return {"compare.svg": compare_plot.drawn(compare), "growth.svg": growth_plot.drawn(growth["sizes"])}
+
+
+def filled_agents(page: str, result: dict[str, Any]) -> str:
+    """docs/agents.md with its table of what an agent reads."""
+    return MARK.sub(lambda match: f"{match[1]}{markdown(agent_rows(result))}\n{match[3]}", page)
+
+
+def agent_rows(result: dict[str, Any]) -> Rows:
+    """Medians for each set and side; a question that was not reached counts as more than all others."""
+    rows = [["", "first right line: tokens", "with the whole call", "calls", "never", "80 % of them: tokens", "calls", "never"]]
+    for name, found in result["sets"].items():
+        for side, figures in found["sides"].items():
+            summary = figures["summary"]
+            cells = [f"{name} ({summary['questions']}): {side}"]
+            for part, told in (("first", ("tokens", "paid", "calls", "never")), ("enough", ("tokens", "calls", "never"))):
+                never = 2 * summary[part]["never"] > summary["questions"]
+                cells += ["–" if never and figure != "never" else f"{summary[part][figure]:,.0f}" for figure in told]
+            rows.append(cells)
+    return rows
 
 
 # -- the comparison ---------------------------------------------------------------------------------------------------

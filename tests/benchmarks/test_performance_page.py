@@ -22,6 +22,14 @@ def test_the_pictures_are_those_of_the_newest_results() -> None:
         assert (tables.DOCS / "images" / name).read_text("utf-8") == text, "run: python benchmarks/tables.py"
 
 
+def test_what_agents_read_is_what_the_newest_result_gives() -> None:
+    result = tables.newest("agents")
+    page = (tables.DOCS / "agents.md").read_text("utf-8")
+    assert page == tables.filled_agents(page, result), "run: python benchmarks/tables.py"
+    drawn = tables.agents_plot.drawn(result)
+    assert (tables.DOCS / "images" / "agents.svg").read_text("utf-8") == drawn, "run: python benchmarks/tables.py"
+
+
 def test_every_figure_is_in_a_table() -> None:
     """Prose has no milliseconds, seconds or ratios of its own that nobody would renew."""
     page = tables.MARK.sub("", (tables.DOCS / "performance.md").read_text("utf-8"))
@@ -30,7 +38,7 @@ def test_every_figure_is_in_a_table() -> None:
 
 
 def test_results_name_no_machine_path() -> None:
-    for kind in ("compare", "growth"):
+    for kind in ("compare", "growth", "agents"):
         assert not re.search(r"/(?:tmp|home|root|work|usr|opt)/", json.dumps(tables.newest(kind)))
 
 

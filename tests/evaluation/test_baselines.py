@@ -20,6 +20,7 @@ from lurcher.evaluation.baselines import (
     identifiers,
     open_baseline,
     rare_words,
+    tuned_grep_output,
 )
 
 from .fakes import write_tree
@@ -197,3 +198,19 @@ def test_the_command_measures_a_baseline_and_says_what_searched(tree, tmp_path):
     assert run["results"][0]["chunk_ranks"] == [2]
     refused = subprocess.run([*command, "--peer", "x"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2 and "--peer" in refused.stderr
+
+
+def test_a_grep_tuned_in_hindsight_prints_the_lines_around_names_and_the_rarest_words(tmp_path):
+    body = [f"line {number}" for number in range(1, 101)]
+    body[49] = "retry_limit = 3  # rare"
+    body[9] = body[29] = body[69] = body[89] = "common"
+    (tmp_path / "a.py").write_text("\n".join(body) + "\n")
+    (tmp_path / "b.bin").write_bytes(b"retry_limit\0")
+    files = [tmp_path / "a.py", tmp_path / "b.bin", tmp_path / "gone.py"]
+    around = "".join(f"{line}\n" for line in body[39:60])
+    assert tuned_grep_output("where is retry_limit", files) == len(around)
+    assert tuned_grep_output("RARE", files) == len(around)
+    # Of the words, only the three that match the fewest lines count; names always do.
+    assert tuned_grep_output("zebra is not there", files) == 0
+    (tmp_path / "c.py").write_text("".join(f"{word}\n" * 30 for word in ("one", "two", "six")) + "\n" * 40 + "many\n" * 200)
+    assert tuned_grep_output("one two six many", [tmp_path / "c.py"]) == 3 * 30 * len("one\n") + 10

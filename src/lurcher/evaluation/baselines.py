@@ -159,6 +159,48 @@ def _content(path: Path) -> bytes:
         return b""
 
 
+def tuned_grep_output(question: str, files: Iterable[Path]) -> int:
+    """The characters that a grep would print of some files if it were tuned in hindsight: the lines around each match of the
+    question's identifiers, and of those three other words that match the fewest lines here."""
+    words, named = content_words(question), identifiers(question)
+    found: dict[str, dict[Path, set[int]]] = defaultdict(dict)
+    texts: dict[Path, bytes] = {}
+    for file in files:
+        content = _content(file)
+        if b"\0" not in content:
+            texts[file] = content
+            for word, lines in _matching_lines(content.lower(), words).items():
+                found[word][file] = lines
+    counts = {word: sum(map(len, matches.values())) for word, matches in found.items()}
+    others = sorted((word for word in words if word in found and word not in named), key=lambda word: counts[word])
+    kept = [word for word in words if word in found and word in named] + others[:FEWEST_RARE]
+    printed = 0
+    for file, content in texts.items():
+        rows = content.split(b"\n")
+        matched = set().union(*(found[word].get(file, set()) for word in kept))
+        around = merge_ranges((max(1, line - CONTEXT), min(len(rows), line + CONTEXT)) for line in matched)
+        printed += sum(len(row) + 1 for first, last in around for row in rows[first - 1 : last])
+    return printed
+
+
+def _matching_lines(content: bytes, words: Iterable[str]) -> dict[str, set[int]]:
+    """The lines that have each of the words; those without a match are left out."""
+    found: dict[str, set[int]] = {}
+    for word in words:
+        wanted = word.encode()
+        at, line, lines = content.find(wanted), 1, set()
+        seen = 0
+        while at >= 0:
+            line += content.count(b"\n", seen, at)
+            lines.add(line)
+            seen = at
+            end = content.find(b"\n", at)
+            at = content.find(wanted, end) if end >= 0 else -1
+        if lines:
+            found[word] = lines
+    return found
+
+
 class GrepSearcher:
     """One of the three ways.
 

@@ -1,4 +1,4 @@
-"""Counts the tokens that agents saved: those of the answers they got, compared with reading the files whole.
+"""Counts the tokens that agents saved: those of the answers they got, compared with what a tuned grep would have printed.
 
 Servers add one line per answer to a file in the user's state folder; no query, path or project name is recorded. When the file
 grows, the lines of a day become one per tool. Writers hold a shared lock, compaction an exclusive one. A line that a crash cut
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher import answer
 from lurcher.config import user_files
 from lurcher.errors import ConfigError
 
@@ -26,7 +25,7 @@ MAX_BYTES = 262_144
 """A larger file is compacted."""
 MAX_DAYS = 400
 _DAY = 86_400
-_COUNTS = ("calls", "returned", "whole")
+_COUNTS = ("calls", "returned", "grep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,14 @@ class TokenCount:
     calls: int = 1
     returned: int = 0
     """Tokens of the answers."""
-    whole: int = 0
-    """Tokens of the whole files that the answers are from: about a quarter of their bytes."""
+    grep: int = 0
+    """Tokens that a tuned grep would have printed of the same files, about a quarter of the characters; 0 if no grep does what
+    the tool does."""
 
     @property
     def saved(self) -> int:
-        return max(0, self.whole - self.returned)
+        """Negative if the answers were longer than what the grep would have printed."""
+        return self.grep - self.returned if self.grep else 0
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__match_args__}
@@ -54,13 +55,9 @@ class TokenCount:
         return TokenCount(self.day, self.surface, self.tool, *counts)
 
 
-def record_answer(surface: str, tool: str, returned: int, files: Iterable[Path], folder: Path | None = None) -> None:
+def record_answer(surface: str, tool: str, returned: int, grep: int = 0, folder: Path | None = None) -> None:
     """Count one answer of `returned` tokens. Errors are ignored: counting must never disturb an answer."""
-    whole = 0
-    for file in files:
-        with contextlib.suppress(OSError):
-            whole += -(-file.stat().st_size // answer.CHARACTERS_PER_TOKEN)
-    entry = TokenCount(time.strftime("%Y-%m-%d"), surface, tool, 1, returned, whole)
+    entry = TokenCount(time.strftime("%Y-%m-%d"), surface, tool, 1, returned, grep)
     # A newline before and after: a line that was cut short does not damage the next one.
     line = ("\n" + json.dumps(entry.to_dict()) + "\n").encode()
     with contextlib.suppress(OSError, ConfigError):
@@ -101,7 +98,7 @@ def last_days(entries: Iterable[TokenCount], days: int, now: float | None = None
 
 def by_tool(entries: Iterable[TokenCount]) -> list[TokenCount]:
     """Counts over all days, the tool that saved most first."""
-    dateless = (TokenCount("", entry.surface, entry.tool, entry.calls, entry.returned, entry.whole) for entry in entries)
+    dateless = (TokenCount("", entry.surface, entry.tool, entry.calls, entry.returned, entry.grep) for entry in entries)
     return sorted(_merge_counts(dateless), key=lambda entry: (-entry.saved, entry.surface, entry.tool))
 
 
@@ -138,7 +135,7 @@ def _parse_lines(data: bytes) -> Iterator[TokenCount]:
             found = TokenCount(*(entry[name] for name in TokenCount.__match_args__))
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        texts, counts = (found.day, found.surface, found.tool), (found.calls, found.returned, found.whole)
+        texts, counts = (found.day, found.surface, found.tool), (found.calls, found.returned, found.grep)
         if all(isinstance(text, str) for text in texts) and all(type(count) is int and count >= 0 for count in counts):
             yield found
 

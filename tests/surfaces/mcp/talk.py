@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -17,6 +18,26 @@ from mcp import Client, StdioServerParameters
 from lurcher.surfaces.mcp.requests import starting_access
 from lurcher.surfaces.mcp.server import STRUCTURED, MCPServer
 from tests.conftest import environment
+
+CALLS: dict[str, dict[str, Any]] = {
+    "search": {"query": "redirects"}, "symbol": {"name": "Client"}, "references": {"name": "Client"},
+    "search_history": {"query": "begin"}, "explain_change": {"path": "src/client.py"}, "brief": {"name": "src/client.py"},
+    "outline": {"path": "src"}, "read": {"path": "src/client.py"}, "impact": {"path": "src/client.py"}, "projects": {},
+    "status": {},
+}  # fmt: skip
+"""A call of every tool that is listed, in their order."""
+UNLISTED_CALLS: dict[str, dict[str, Any]] = {
+    "find_pattern": {"query": "begin"}, "related": {"path": "src/client.py", "line": 3}, "context": {"path": "src"},
+    "exists": {"text": "Client"}, "index": {},
+}  # fmt: skip
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Answers are counted shortly after they are sent."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def command(*roots: Path) -> list[str]:

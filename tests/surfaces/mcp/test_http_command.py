@@ -102,4 +102,4 @@ def test_the_migration_probe_finds_no_error(address: str) -> None:
     done = subprocess.run(
         [probe, "probe", address, "--header", f"Authorization: Bearer {TOKEN}"], capture_output=True, timeout=60
     )  # fmt: skip
-    assert b"[FAIL]" not in done.stdout, done.stdout.decode()
+    assert done.returncode == 0 and b"[PASS]" in done.stdout and b"[FAIL]" not in done.stdout, done.stdout.decode()

@@ -16,7 +16,7 @@ from lurcher.surfaces.mcp.answers import fit_data
 from lurcher.surfaces.mcp.requests import input_schema
 from lurcher.surfaces.mcp.server import INSTRUCTIONS, STRUCTURED
 from lurcher.surfaces.mcp.tools import TOOLS, UNLISTED
-from tests.surfaces.mcp.talk import Near, Talk
+from tests.surfaces.mcp.talk import CALLS, Near, Talk, wait_until
 
 NAMES = [
     "search", "symbol", "references", "search_history", "explain_change", "brief", "outline", "read", "impact", "projects",
@@ -51,14 +51,8 @@ def test_data_and_its_schemas_are_for_clients_that_ask(talk: Talk, repository: P
     with Near(repository) as other:
         schemas = {tool.name: tool.output_schema for tool in other.do(listed, other.client)}
     assert all(schema["type"] == "object" for schema in schemas.values())
-    calls: dict[str, dict[str, Any]] = {
-        "search": {"query": "redirects"}, "symbol": {"name": "Client"}, "references": {"name": "Client"},
-        "search_history": {"query": "begin"}, "explain_change": {"path": "src/client.py"}, "brief": {"name": "src/client.py"},
-        "outline": {"path": "src"}, "read": {"path": "src/client.py"}, "impact": {"path": "src/client.py"}, "projects": {},
-        "status": {},
-    }  # fmt: skip
-    assert list(calls) == NAMES
-    for name, arguments in calls.items():
+    assert list(CALLS) == NAMES
+    for name, arguments in CALLS.items():
         plain = talk.call(name, **arguments)
         assert not plain.is_error and plain.structured_content is None and plain.content[0].text
         jsonschema.validate(talk.data(name, **arguments), schemas[name])
@@ -331,8 +325,12 @@ def test_an_unknown_page_of_resources_is_an_error(talk: Talk) -> None:
 def test_what_was_saved_is_counted(talk: Talk, state: Path) -> None:
     from lurcher.server import token_stats
 
-    before = token_stats.by_tool(token_stats.read(state / "lurcher"))
+    def counts() -> dict[str, token_stats.TokenCount]:
+        return {count.tool: count for count in token_stats.by_tool(token_stats.read(state / "lurcher"))}
+
+    before = counts().get("search", token_stats.TokenCount("", "mcp", "search", 0))
     talk.call("search", query="how are redirects followed", limit=1)
-    after = token_stats.by_tool(token_stats.read(state / "lurcher"))
-    assert sum(tool.calls for tool in after) == sum(tool.calls for tool in before) + 1
-    assert {tool.surface for tool in after} == {"mcp"}
+    wait_until(lambda: "search" in counts() and counts()["search"].calls == before.calls + 1)
+    assert counts()["search"].grep > before.grep  # the words are in the file of the answer
+    assert {count.surface for count in counts().values()} == {"mcp"}
+    assert "outline" not in counts() or counts()["outline"].grep == 0

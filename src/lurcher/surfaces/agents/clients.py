@@ -269,7 +269,7 @@ def _toml(text: str) -> dict[str, Any]:
     try:
         return parse_toml(text.encode("utf-8", "surrogateescape"), "it")
     except ConfigError as error:
-        raise NotEditable(error.message) from None
+        raise NotEditable(error.message.replace("it: not", "it is not", 1)) from None
 
 
 def _table(client: Client, entry: Entry) -> str:

@@ -273,7 +273,7 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher hook < event.json",
     ),
     Command(
-        "stats", "show how many tokens agents saved: their answers, compared with reading whole files",
+        "stats", "show how many tokens agents saved: their answers, compared with what a tuned grep prints",
         (
             Parameter("days", "int", "only this many days back", metavar="N"),
             Parameter("clear", "switch", "delete all counts"), p.JSON,

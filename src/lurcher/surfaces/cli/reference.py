@@ -101,7 +101,7 @@ An unknown key or a bad value is an error that names the file, the key and what 
   lurcher init --dry-run        shows what that would change; --remove undoes it
   lurcher init --instructions   also adds a section to AGENTS.md; --skill and --agent-hooks add a skill and hooks
   lurcher mcp --root FOLDER     the server itself, over standard input and output (needs the extra `mcp`)
-  lurcher stats                 how many tokens agents saved, compared with reading whole files
+  lurcher stats                 how many tokens agents saved, compared with a tuned grep
 
 The server never waits for an index: until there is one it answers from a quick scan of the tree, and says so. It shows nothing
 outside of its roots, nor outside of those that the client has open.""",

@@ -10,7 +10,8 @@ import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -79,10 +80,11 @@ class MCPServer:
         With `structured` every client gets data, not only those that ask for it.
         """
         self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
-        self._surface, self._structured = surface, structured
+        self._structured = structured
         self._engines: OrderedDict[tuple[Path, ...], Session] = OrderedDict()
         self._lock = threading.Lock()
         self._limiter: anyio.CapacityLimiter | None = None
+        self._counter = _AnswerCounter(surface)
         self._roots: WeakKeyDictionary[Any, list[Path] | None] = WeakKeyDictionary()
         self._only_roots: list[Path] | None = None
         with warnings.catch_warnings():
@@ -164,12 +166,15 @@ class MCPServer:
         return result
 
     def _run_tool(self, tool: Tool, call: Call, given: dict[str, Any]) -> ToolResult:
-        """Runs a tool and counts the tokens that it saved."""
+        """Runs a tool; the tokens that it saved are counted when the answer is on its way."""
         assert tool.run is not None
         result = tool.run(call, given)
         engine = call.served.engine
         if result.paths and engine.settings.savings.count:
-            token_stats.record_answer(self._surface, tool.name, result.tokens, [engine.locate(path) for path in result.paths])
+            exact = given.get("mode") in ("literal", "structural")  # a grep does that, or cannot
+            question = "" if exact else given.get(_GREPPED.get(tool.name, ""), "")
+            files = [engine.locate(path) for path in result.paths] if question and not engine.elsewhere else []
+            self._counter.count(tool.name, result.tokens, question, files)
         return result
 
     async def _open_engine(self, access: Access) -> Session:
@@ -319,6 +324,34 @@ class MCPServer:
     async def _roots_changed(self, ctx: Context, params: types.NotificationParams | None) -> None:
         self._roots.pop(ctx.session._connection, None)
         self._only_roots = None
+
+
+_MOST_UNCOUNTED = 64
+_GREPPED = {"search": "query", "symbol": "name", "references": "name"}
+"""The argument for which one would grep instead."""
+
+
+class _AnswerCounter:
+    """Counts answers in a thread of its own, since comparing one with a grep reads files. If many wait, others are left out."""
+
+    def __init__(self, surface: str) -> None:
+        self._surface = surface
+        self._thread = ThreadPoolExecutor(1, "count")
+        self._room = threading.BoundedSemaphore(_MOST_UNCOUNTED)
+
+    def count(self, tool: str, returned: int, question: str, files: Sequence[Path]) -> None:
+        if self._room.acquire(blocking=False):
+            self._thread.submit(self._work, tool, returned, question, files)
+
+    def _work(self, tool: str, returned: int, question: str, files: Sequence[Path]) -> None:
+        from lurcher.answer import CHARACTERS_PER_TOKEN
+        from lurcher.evaluation.baselines import tuned_grep_output
+
+        try:
+            grep = -(-tuned_grep_output(question, files) // CHARACTERS_PER_TOKEN) if files else 0
+            token_stats.record_answer(self._surface, tool, returned, grep)
+        finally:
+            self._room.release()
 
 
 class _Reporter:
