@@ -11,12 +11,12 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.inspect.references import syntax
-from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol
+from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol, Wanted
 from lurcher.languages.occurrences import IMPORT, INHERITANCE, MEMBER, WRITE, Occurrence
 from lurcher.languages.parsed_file import Import
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 _DEEPEST = 10
 """Steps from one name to the next in one resolution: imports, bases, types of receivers."""
@@ -58,6 +58,7 @@ class Value(NamedTuple):
 
 
 EXTERNAL = Value("external")
+NOTHING = Wanted(())
 
 
 class Resolver:
@@ -68,7 +69,7 @@ class Resolver:
 
     # -- occurrences ------------------------------------------------------------------------------------------------------
 
-    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol] = ()) -> Resolution | None:
+    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted = NOTHING) -> Resolution | None:
         """What an occurrence means, or which of those `wanted` it may mean; None for a name that is local or of elsewhere."""
         start, end, kind = occurrence
         if kind & MEMBER:
@@ -77,7 +78,7 @@ class Resolver:
             return self._resolve_imported(file, name, start, end)
         return self._resolve_bare(file, name, start, wanted)
 
-    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Sequence[Symbol]) -> Resolution | None:
+    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Wanted) -> Resolution | None:
         values = self.look_up(file, name, start, 0)
         if values is None:
             return self._by_name(file, wanted, member=False)
@@ -109,7 +110,7 @@ class Resolver:
         read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
         return read(file.text, following[0][0], following[0][1])
 
-    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Sequence[Symbol]) -> Resolution | None:
+    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Wanted) -> Resolution | None:
         values = self._receiver_values(file, start, 0)
         if values is None:
             return self._by_name(file, wanted, member=True)
@@ -124,27 +125,19 @@ class Resolver:
             return self._by_name(file, wanted, member=True)
         return None
 
-    def _may_have(self, owner: Symbol, wanted: Sequence[Symbol]) -> bool:
+    def _may_have(self, owner: Symbol, wanted: Wanted) -> bool:
         """Whether a subclass of a class has one of these members, which the class itself has not."""
-        for symbol in wanted:
-            parent = symbol.file.parent(symbol)
-            if parent is not None and parent.is_type and owner in self.ancestors(parent):
-                return True
-        return False
+        if wanted.owners is None:
+            parents = dict.fromkeys(symbol.file.parent(symbol) for symbol in wanted.symbols)
+            wanted.owners = frozenset(
+                above for parent in parents if parent is not None and parent.is_type for above in self.ancestors(parent)
+            )
+        return owner in wanted.owners
 
-    def _by_name(self, file: SourceFile, wanted: Sequence[Symbol], member: bool) -> Resolution | None:
+    def _by_name(self, file: SourceFile, wanted: Wanted, member: bool) -> Resolution | None:
         """The wanted definitions that an occurrence of their name may mean as far as the spelling goes."""
-        found = [
-            symbol for symbol in wanted
-            if symbol.file.ecosystem == file.ecosystem and (self._is_member(symbol) == member or not member)
-        ]  # fmt: skip
-        return Resolution(tuple(found), "name", False) if found else None
-
-    def _is_member(self, symbol: Symbol) -> bool:
-        if not symbol.definition.container:
-            return False
-        parent = symbol.file.parent(symbol)
-        return parent is None or parent.is_type
+        found = wanted.fitting(file.ecosystem, member)
+        return Resolution(found, "name", False) if found else None
 
     # -- names ------------------------------------------------------------------------------------------------------------
 
@@ -170,7 +163,7 @@ class Resolver:
         own = file.own_places(name)  # a member that stands outside of its type, as in Go, is not meant by its bare name
         here = [
             binding for binding in bindings
-            if binding.scope is None and not (binding.start in own and self._is_member(own[binding.start]))
+            if binding.scope is None and not (binding.start in own and own[binding.start].is_member)
         ]  # fmt: skip
         return self._bound(file, name, here, at, depth) if here else self._outside(file, name, depth)
 
@@ -276,25 +269,20 @@ class Resolver:
 
     def _visible(self, file: SourceFile, name: str) -> list[Value] | None:
         """Definitions of a name in the files that a file imports, or that are in its package."""
-        files = [other for other in self._program.files_defining(name) if other.ecosystem == file.ecosystem]
+        namesakes = self._program.namesakes(name, file.ecosystem)
         if file.language in _PACKAGES:
-            folder = file.path.rpartition("/")[0]
-            near = self._outermost(name, (other for other in files if other.path.rpartition("/")[0] == folder))
+            near = namesakes.by_folder.get(file.folder)
             if near:
                 return _choose(near, "package")
-        if files:
+        if namesakes.by_file:
             imported = self._imported_files(file)
-            seen = self._outermost(name, (other for other in files if other.number in imported))
+            seen = [symbol for number, symbols in namesakes.by_file.items() if number in imported for symbol in symbols]
             if seen:
                 return _choose(seen, "import")
         # What none of them defines is outside of the tree; a member may be meant where classes see theirs without a receiver.
-        if not any(other.named(name) for other in files):
+        if not namesakes.defined:
             return [EXTERNAL]
-        return None if file.language in _IMPLICIT or self._outermost(name, files) else [EXTERNAL]
-
-    def _outermost(self, name: str, files: Iterable[SourceFile]) -> list[Symbol]:
-        """The definitions of a name in some files that are no members."""
-        return [symbol for file in files for symbol in file.named(name) if not self._is_member(symbol)]
+        return None if file.language in _IMPLICIT or namesakes.by_file else [EXTERNAL]
 
     def _imported_files(self, file: SourceFile) -> set[int]:
         known = self._imported.get(file.number)
@@ -358,7 +346,7 @@ class Resolver:
         container = symbol.definition.container.rpartition(".")[2]
         found = [entry for entry in self._program.named(container) if entry.is_type] if container else []
         near = [entry for entry in found if entry.file is symbol.file] or [
-            entry for entry in found if entry.file.path.rpartition("/")[0] == symbol.file.path.rpartition("/")[0]
+            entry for entry in found if entry.file.folder == symbol.file.folder
         ]
         return (near or found)[0] if near or len(found) == 1 else None
 
