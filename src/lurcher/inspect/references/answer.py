@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.references.program import Program, SourceFile, Symbol, Wanted
-from lurcher.inspect.references.resolve import Resolution, Resolver
+from lurcher.inspect.references.resolve import Resolver
+from lurcher.inspect.references.values import Resolution
 from lurcher.lanes.symbol import find_definitions, select_fitting
 from lurcher.languages.occurrences import DEFINITION, IMPORT, KIND_NAMES, LABEL, Occurrence, kind_name
 from lurcher.query import split_qualified_name

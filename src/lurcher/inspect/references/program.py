@@ -242,6 +242,8 @@ class SourceFile:
     def _adjusted(self, start: int, end: int, kind: int) -> int:
         """The kind by what stands around the name, which some grammars leave out: whether it has a receiver, or is called."""
         base = kind & ~MEMBER
+        if base == DEFINITION and self.language == "rust" and b"::" in (self.text[start - 2 : start], self.text[end : end + 2]):
+            base = READ  # a path in a pattern, which binds nothing
         if base in (DEFINITION, IMPORT):
             return kind if kind == LABEL else base
         before = self.text[max(0, start - 3) : start]

@@ -8,11 +8,12 @@ constructor call, a declared result. What is not written down is not guessed: su
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lurcher.inspect.references import syntax
 from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol, Wanted
-from lurcher.languages.occurrences import IMPORT, INHERITANCE, MEMBER, WRITE, Occurrence
+from lurcher.inspect.references.values import EXTERNAL, Resolution, Value, choose, is_module_called, joined
+from lurcher.languages.occurrences import CALL, IMPORT, INHERITANCE, MEMBER, TYPE, WRITE, Occurrence
 from lurcher.languages.parsed_file import Import
 
 if TYPE_CHECKING:
@@ -34,30 +35,14 @@ _PACKAGES = frozenset({"go", "java", "kotlin", "scala", "csharp", "swift", "dart
 """Languages in which the files of a folder see each other's names."""
 _OPEN_TYPES = frozenset({"go", "rust", "cpp", "csharp", "swift", "kotlin", "ruby", "objective-c", "scala"})
 """Languages in which the members of a type may be in other files than the type."""
+_TYPE_NAMES = frozenset({"java", "csharp", "kotlin", "scala"})
+"""Languages in which a name in the place of a type means no field of that name."""
+_MEMBER_NAMES = frozenset({"java", "rust"})
+"""Languages in which a method and a field of a type may have the same name."""
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
 _PYTHONS = frozenset({"python", "jupyter"})
 
 
-class Resolution(NamedTuple):
-    """What an occurrence means: the definitions, how that was found, and whether it is certain."""
-
-    symbols: tuple[Symbol, ...]
-    how: str
-    certain: bool = True
-
-
-class Value(NamedTuple):
-    """What an expression is: an object of a class, a class or function itself, or a module."""
-
-    kind: str
-    """`object`, `symbol`, `module` or `external`"""
-    symbol: Symbol | None = None
-    files: tuple[SourceFile, ...] = ()
-    module: str = ""
-    how: str = ""
-
-
-EXTERNAL = Value("external")
 NOTHING = Wanted(())
 
 
@@ -73,13 +58,13 @@ class Resolver:
         """What an occurrence means, or which of those `wanted` it may mean; None for a name that is local or of elsewhere."""
         start, end, kind = occurrence
         if kind & MEMBER:
-            return self._resolve_member(file, name, start, wanted)
+            return self._resolve_member(file, name, start, wanted, kind == CALL | MEMBER)
         if kind == IMPORT:
             return self._resolve_imported(file, name, start, end)
-        return self._resolve_bare(file, name, start, wanted)
+        return self._resolve_bare(file, name, start, wanted, kind in (TYPE, INHERITANCE))
 
-    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Wanted) -> Resolution | None:
-        values = self.look_up(file, name, start, 0)
+    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Wanted, types: bool) -> Resolution | None:
+        values = self.look_up(file, name, start, 0, types)
         if values is None:
             return self._by_name(file, wanted, member=False)
         found = [value for value in values if value.symbol is not None and value.kind == "symbol"]
@@ -98,7 +83,7 @@ class Resolver:
                 return None
             values = self._imported_values(file, imported, 0)
         else:
-            values = self._visible(file, name)
+            values = self._visible(file, name, 0)
         found = [value.symbol for value in values or () if value.symbol is not None and value.kind == "symbol"]
         return Resolution(tuple(found), "import") if found else None
 
@@ -110,12 +95,12 @@ class Resolver:
         read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
         return read(file.text, following[0][0], following[0][1])
 
-    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Wanted) -> Resolution | None:
+    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Wanted, called: bool) -> Resolution | None:
         values = self._receiver_values(file, start, 0)
         if values is None:
             return self._by_name(file, wanted, member=True)
         members = [self._members_of(value, name, 0) for value in values]
-        found = [value for part in members for value in part or ()]
+        found = _fitting([value for part in members for value in part or ()], called)
         unknown = None in members
         symbols = tuple(dict.fromkeys(value.symbol for value in found if value.symbol is not None and value.kind == "symbol"))
         if symbols:
@@ -141,16 +126,21 @@ class Resolver:
 
     # -- names ------------------------------------------------------------------------------------------------------------
 
-    def look_up(self, file: SourceFile, name: str, at: int, depth: int) -> list[Value] | None:
+    def look_up(self, file: SourceFile, name: str, at: int, depth: int, types: bool = False) -> list[Value] | None:
         """What a bare name means at a byte of a file; None where that is not known, nothing for a name of no meaning here."""
         if depth > _DEEPEST:
             return None
+
+        def fits(symbol: Symbol) -> bool:
+            """A constructor has the name of its class, which means the class; where types have names of their own, a type."""
+            return symbol.definition.kind != "constructor" and (symbol.is_type or not (types and file.language in _TYPE_NAMES))
+
         scopes = file.scopes_at(at)
         bindings = file.bindings(name)
         for position, scope in enumerate(scopes):
             if scope.is_type:
                 if position == 0 or file.language in _IMPLICIT:
-                    members = self._class_members(scope, name, depth + 1)
+                    members = [member for member in self._class_members(scope, name, depth + 1) if fits(member)]
                     if members:
                         return [Value("symbol", symbol, how="scope") for symbol in members]
                 continue
@@ -190,7 +180,8 @@ class Resolver:
         elif file.language in _SCRIPTS:
             imported = syntax.script_import(file.text, binding.start, binding.end)
         else:
-            return self._visible(file, name)
+            alias = _ALIAS.search(file.text, max(0, binding.start - 100), binding.start)
+            return self._visible(file, name if alias is None else alias.group(1).decode("utf-8", "replace"), depth)
         if imported is None:
             return []
         return self._imported_values(file, imported, depth)
@@ -213,8 +204,8 @@ class Resolver:
             if values is None:
                 return None
             how = "import" if sure >= _SURE else "several"
-            if not values and file.language in _PYTHONS and _is_module_called(target, imported.name):
-                values = [Value("module", files=(target,), module=_joined(imported.module, imported.name))]
+            if not values and file.language in _PYTHONS and is_module_called(target, imported.name):
+                values = [Value("module", files=(target,), module=joined(imported.module, imported.name))]
             found += [value._replace(how=how) for value in values]
         return found
 
@@ -265,20 +256,38 @@ class Resolver:
                         if values:
                             return values
             return [EXTERNAL]  # a built-in or global name
-        return self._visible(file, name)
+        return self._visible(file, name, depth)
 
-    def _visible(self, file: SourceFile, name: str) -> list[Value] | None:
+    def _used_names(self, file: SourceFile, name: str, depth: int) -> list[Value]:
+        """What the `use` declarations of a Rust file bind a name to, through those that re-export it."""
+        for entry in file.imports if depth <= _DEEPEST else ():
+            if entry.kind != "use" or not (name in entry.names or "*" in entry.names):
+                continue
+            taken = name if "*" in entry.names else entry.spec.rpartition("::")[2]
+            for target, _ in self._program.resolve_import(file, entry):
+                if target is not file:
+                    symbols = target.top_level(taken)
+                    found = [Value("symbol", symbol, how="import") for symbol in symbols]
+                    found = found or self._used_names(target, taken, depth + 1)
+                    if found:
+                        return found
+        return []
+
+    def _visible(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
         """Definitions of a name in the files that a file imports, or that are in its package."""
+        used = self._used_names(file, name, depth) if file.language == "rust" else []
+        if used:
+            return used
         namesakes = self._program.namesakes(name, file.ecosystem)
         if file.language in _PACKAGES:
             near = namesakes.by_folder.get(file.folder)
             if near:
-                return _choose(near, "package")
+                return choose(near, "package")
         if namesakes.by_file:
             imported = self._imported_files(file)
             seen = [symbol for number, symbols in namesakes.by_file.items() if number in imported for symbol in symbols]
             if seen:
-                return _choose(seen, "import")
+                return choose(seen, "import")
         # What none of them defines is outside of the tree; a member may be meant where classes see theirs without a receiver.
         if not namesakes.defined:
             return [EXTERNAL]
@@ -323,6 +332,9 @@ class Resolver:
             around = next((scope for scope in file.scopes_at(segment.start) if scope.is_type), None)
             bases = None if around is None else self.bases(around)
             return None if bases is None else [Value("object", base, how="super") for base in bases]
+        if segment.name == "crate" and file.language == "rust":
+            roots = self._program.resolve_import(file, Import("crate", (), 0, "use"))
+            return [Value("module", files=tuple(root for root, _ in roots), module="crate", how="import")]
         values = self.look_up(file, segment.name, segment.start, depth)
         if not values or values == [EXTERNAL]:
             module = self._named_module(file, segment.name)
@@ -366,7 +378,7 @@ class Resolver:
         if segment.indexed:
             return None
         found: list[Value] = []
-        for value in values:
+        for value in _fitting(list(values), segment.called):
             symbol = value.symbol
             if value.kind != "symbol" or symbol is None:
                 if value.kind == "object" and segment.called:
@@ -411,10 +423,11 @@ class Resolver:
             if name in ("Self", "this"):
                 scopes = file.scopes_at(at if holder is None else holder.definition.start_byte)
                 owner = next((scope for scope in scopes if scope.is_type), None)
+                owner = owner or (self._owner(holder or scopes[-1]) if holder or scopes else None)
                 found += [] if owner is None else [Value("object", owner, how=how)]
                 continue
             first, *rest = name.split(".")
-            values = self.look_up(file, first, at, depth + 1)
+            values = self.look_up(file, first, at, depth + 1, types=not rest)
             for part in rest:
                 values = None if values is None else [
                     member for value in values for member in self._members_of(value, part, depth + 1) or ()
@@ -477,8 +490,10 @@ class Resolver:
                 found += self._module_member(file, name, depth + 1) or ()
             if not found and value.module and value.files:
                 origin = value.files[0]
-                targets = self._program.resolve_import(origin, Import(_joined(value.module, name), (), 0, "import"))
-                found = [Value("module", files=(file,), module=_joined(value.module, name)) for file, _ in targets]
+                rust = origin.language == "rust"
+                module = f"{value.module}::{name}" if rust else joined(value.module, name)
+                targets = self._program.resolve_import(origin, Import(module, (), 0, "use" if rust else "import"))
+                found = [Value("module", files=(file,), module=module) for file, _ in targets]
             return found
         if value.symbol is None:
             return None
@@ -571,16 +586,11 @@ class Resolver:
         return next((value.symbol for value in values or () if value.symbol is not None and value.symbol.is_type), None)
 
 
-def _choose(symbols: list[Symbol], how: str) -> list[Value]:
-    """Definitions of one thing, such as overloads, are certain; of several things they are not."""
-    same = len({(symbol.file.path, symbol.definition.container) for symbol in symbols}) == 1
-    return [Value("symbol", symbol, how=how if same else "several") for symbol in symbols]
+_ALIAS = re.compile(rb"(\w+)\s+as\s+\Z")
 
 
-def _is_module_called(file: SourceFile, name: str) -> bool:
-    stem = file.path.rpartition("/")[2].rpartition(".")[0]
-    return stem == name or file.path.endswith(f"/{name}/__init__.py") or file.path == f"{name}/__init__.py"
-
-
-def _joined(module: str, name: str) -> str:
-    return module + name if module.endswith(".") else f"{module}.{name}"
+def _fitting(values: list[Value], called: bool) -> list[Value]:
+    """Of a method and a field of one name the one that is called, or is not; in Rust and Java both may be there."""
+    apart = [value for value in values if value.symbol is None or value.symbol.is_type or value.symbol.is_function == called]
+    languages = {value.symbol.file.language for value in values if value.symbol is not None}
+    return apart if apart and languages <= _MEMBER_NAMES else values
