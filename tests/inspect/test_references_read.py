@@ -1,4 +1,4 @@
-"""References of Java and Rust packages against positions that people read: no code of the packages is kept here."""
+"""References of Java and Rust packages against positions that indexers labelled and that were looked over: no code of them is kept."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ BARS = {"java": (0.97, 0.90), "rust": (0.97, 0.80)}
 
 
 @pytest.mark.parametrize("language", sorted(PACKAGES))
-def test_resolved_references_mean_what_a_reader_says(language: str, tmp_path: Path) -> None:
+def test_resolved_references_mean_what_the_labels_say(language: str, tmp_path: Path) -> None:
     measured = [measure(name, tmp_path / name) for name in PACKAGES[language]]
     wanted, right, wrong = (sum(row[column] for row in measured) for column in range(3))
     faults = [fault for row in measured for fault in row[3]]
