@@ -1,4 +1,4 @@
-"""References of Java and Rust packages against positions that indexers labelled and that were looked over: no code of them is kept."""
+"""References of Java and Rust packages against labelled positions (`positions`): no code of the packages is kept here."""
 
 from __future__ import annotations
 
