@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
-from lurcher.inspect.references.program import Program, SourceFile, Symbol
-from lurcher.inspect.references.resolve import Resolution, Resolver
+from lurcher.inspect.references.program import Program, SourceFile, Symbol, Wanted
+from lurcher.inspect.references.resolve import Resolver
+from lurcher.inspect.references.values import Resolution
 from lurcher.lanes.symbol import find_definitions, select_fitting
 from lurcher.languages.occurrences import DEFINITION, IMPORT, KIND_NAMES, LABEL, Occurrence, kind_name
 from lurcher.query import split_qualified_name
@@ -28,6 +29,8 @@ RESOLVED, CANDIDATE = "resolved", "candidate"
 KINDS = tuple(sorted({*KIND_NAMES, "attribute"} - {"definition"}))
 _MOST_OCCURRENCES = 20_000
 """Occurrences of one name that are looked at; those of further files are left out, with a note."""
+_ENOUGH_OCCURRENCES = 1_000
+"""The same where as many resolved uses as are to be listed were found by then: a popular name takes no longer than others."""
 _LONGEST_LINE = 200
 _LONGEST_NAME = 1_000
 
@@ -130,6 +133,8 @@ class Finder:
         self.program = Program(snapshot, folders)
         self.resolver = Resolver(self.program)
         self.cut_short = False
+        self.enough: int | None = None
+        """Resolved uses beyond which those of further files need not be found."""
         self.skips_data = False
         """Whether names mean only functions and types, not variables and fields."""
 
@@ -213,14 +218,16 @@ class Finder:
             yield use
 
     def _find_uses(self, name: str, wanted: Sequence[Symbol]) -> Iterator[Use]:
-        seen = 0
+        seen = certain = 0
+        asked = Wanted(wanted)
         overridden = self._overridden(wanted)
         for file in self.program.files_with(name):
-            if wanted and not any(symbol.file.ecosystem == file.ecosystem for symbol in wanted):
+            if asked and file.ecosystem not in asked.ecosystems:
                 continue
+            enough = self.enough is not None and certain >= self.enough
             occurrences = file.occurrences(name)
             seen += len(occurrences)
-            if seen > _MOST_OCCURRENCES:
+            if seen > (_ENOUGH_OCCURRENCES if enough else _MOST_OCCURRENCES):
                 self.cut_short = True
                 return
             own = file.own_places(name)
@@ -228,8 +235,9 @@ class Finder:
             for occurrence in occurrences:
                 if occurrence[2] == DEFINITION or occurrence[0] in own:
                     continue
-                use = self._use(file, name, occurrence, wanted, overridden)
+                use = self._use(file, name, occurrence, asked, overridden)
                 if use is not None:
+                    certain += use.certain
                     yield use
                     if occurrence[2] == IMPORT:
                         alias = self._alias(file, occurrence)
@@ -238,23 +246,25 @@ class Finder:
             for alias in aliases:
                 for occurrence in file.occurrences(alias):
                     if occurrence[2] not in (DEFINITION, IMPORT):
-                        use = self._use(file, alias, occurrence, wanted, overridden)
+                        use = self._use(file, alias, occurrence, asked, overridden)
                         if use is not None and use.certain:
                             yield use
 
     def _use(
-        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol], overridden: set[Symbol]
+        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted, overridden: set[Symbol]
     ) -> Use | None:
         if not wanted:
             return Use(file, name, occurrence, (), "name", False)
         found: Resolution | None = self.resolver.resolve(file, name, occurrence, wanted)
         if found is None:
             return None
+        if found.how == "name" and not found.certain:  # these are some of the wanted ones
+            return Use(file, name, occurrence, found.symbols, "name", False)
         meant = [symbol for symbol in found.symbols if symbol in wanted]
         if meant:
             return Use(file, name, occurrence, meant, found.how, found.certain)
         if found.certain and any(symbol in overridden for symbol in found.symbols):
-            return Use(file, name, occurrence, wanted, "override", False)
+            return Use(file, name, occurrence, wanted.symbols, "override", False)
         return None
 
     def _overridden(self, wanted: Sequence[Symbol]) -> set[Symbol]:
@@ -280,12 +290,13 @@ def find_references(
     """The uses of a name, or of what stands at a place (file, line, column)."""
     name, wanted = resolve_target(finder, name, place)
     spelled = wanted[0].definition.name if wanted else (split_qualified_name(name) or [name])[-1]
+    finder.enough = limit if not kinds else None
     uses = [use for use in finder.uses(spelled, wanted) if not kinds or use.kind in kinds]
     uses.sort(key=lambda use: (not use.certain, use.file.path, use.occurrence[0]))
     shown = uses if limit is None else uses[:limit]
     basis = note_undefined(basis, spelled, wanted, ": these are all places with the name" if uses else "")
     if finder.cut_short:
-        reason = f"{spelled} occurs more than {_MOST_OCCURRENCES:,} times; not all were looked at"
+        reason = f"{spelled} occurs so often that not all files were looked at; there are more uses than these {len(uses):,}"
         basis = Basis(basis.index, (*basis.degraded, Degraded("references", reason, "")))
     return ReferencesAnswer(
         name, tuple(map(describe, wanted)), tuple(make_reference(use) for use in shown), len(uses),

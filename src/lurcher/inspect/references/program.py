@@ -32,6 +32,8 @@ from lurcher.storage.segment import FUNCTION_KINDS
 from lurcher.terms import compound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lurcher.languages.base import Resolver
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Definition
@@ -52,10 +54,11 @@ _MOST_DEFINING = 2_000
 class Symbol:
     """One definition of the tree."""
 
-    __slots__ = ("definition", "file", "number")
+    __slots__ = ("_member", "definition", "file", "number")
 
     def __init__(self, file: SourceFile, number: int, definition: Definition) -> None:
         self.file, self.number, self.definition = file, number, definition
+        self._member: bool | None = None
 
     @property
     def is_type(self) -> bool:
@@ -65,8 +68,62 @@ class Symbol:
     def is_function(self) -> bool:
         return self.definition.kind in FUNCTION_KINDS
 
-    def holds(self, byte: int) -> bool:
-        return self.definition.start_byte <= byte < self.definition.end_byte
+    @property
+    def is_member(self) -> bool:
+        """Whether it is taken out of a type: its bare name means it only where the language says so."""
+        if self._member is None:
+            parent = self.file.parent(self) if self.definition.container else None
+            self._member = bool(self.definition.container) and (parent is None or parent.is_type)
+        return self._member
+
+
+class Wanted:
+    """The definitions that a question is about. Popular names have hundreds, so that what is asked of them is kept."""
+
+    def __init__(self, symbols: Iterable[Symbol]) -> None:
+        self.symbols = tuple(symbols)
+        self._known = frozenset(self.symbols)
+        self._fitting: dict[tuple[str, bool], tuple[Symbol, ...]] = {}
+        self.owners: frozenset[Symbol] | None = None
+        """The types above those whose members they are, once a resolver has found them out."""
+
+    def __contains__(self, symbol: Symbol) -> bool:
+        return symbol in self._known
+
+    def __bool__(self) -> bool:
+        return bool(self.symbols)
+
+    @cached_property
+    def ecosystems(self) -> frozenset[str]:
+        return frozenset(symbol.file.ecosystem for symbol in self.symbols)
+
+    def fitting(self, ecosystem: str, member: bool) -> tuple[Symbol, ...]:
+        """Those that code of an ecosystem may mean; by a name with a receiver only members."""
+        key = ecosystem, member
+        known = self._fitting.get(key)
+        if known is None:
+            known = self._fitting[key] = tuple(
+                symbol for symbol in self.symbols if symbol.file.ecosystem == ecosystem and (symbol.is_member or not member)
+            )
+        return known
+
+
+class Namesakes:
+    """The definitions of one name in one ecosystem that are no members."""
+
+    def __init__(self, files: Iterable[SourceFile], name: str) -> None:
+        self.defined = False
+        """Whether there is any definition of the name, members included."""
+        self.by_file: dict[int, list[Symbol]] = {}
+        """In path order."""
+        self.by_folder: dict[str, list[Symbol]] = {}
+        for file in files:
+            named = file.named(name)
+            self.defined = self.defined or bool(named)
+            outer = [symbol for symbol in named if not symbol.is_member]
+            if outer:
+                self.by_file[file.number] = outer
+                self.by_folder.setdefault(file.folder, []).extend(outer)
 
 
 class Binding:
@@ -84,6 +141,8 @@ class SourceFile:
         snapshot = program.snapshot
         self.path, self.language = snapshot.path(number), snapshot.language(number)
         self.ecosystem = ecosystem_of(self.language)
+        self.folder = self.path.rpartition("/")[0]
+        self._decoded: dict[int, Symbol] = {}
         self._names: dict[str, list[Occurrence]] = {}
         self._bindings: dict[str, list[Binding]] = {}
         self._name_places: dict[int, tuple[int, int]] = {}
@@ -102,21 +161,29 @@ class SourceFile:
         return self.program.snapshot.occurrences(self.number)
 
     @cached_property
+    def _numbers(self) -> range:
+        return self.program.snapshot.definition_numbers(self.number)
+
+    @cached_property
     def symbols(self) -> list[Symbol]:
         """Its definitions in order of position."""
         found = self.program.snapshot.definitions_of(self.number)
-        return [Symbol(self, number, definition) for number, definition in enumerate(found)]
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[Symbol]]:
-        found: dict[str, list[Symbol]] = {}
-        for symbol in self.symbols:
-            found.setdefault(symbol.definition.name, []).append(symbol)
-        return found
+        return [self._decoded.get(number) or Symbol(self, number, definition) for number, definition in enumerate(found)]
 
     def named(self, name: str) -> list[Symbol]:
         """Its definitions of a name, in order of position."""
-        return self._by_name.get(name, []) if self.number in self.program.defining(name) else []
+        numbers = self.program.defining(name).get(self.number, ())
+        return [symbol for symbol in map(self._symbol, numbers) if symbol.definition.name == name]
+
+    def _symbol(self, number: int) -> Symbol:
+        """A definition by its number in the index; to decode all of a file takes far longer."""
+        local = number - self._numbers.start
+        if "symbols" in self.__dict__:
+            return self.symbols[local]
+        known = self._decoded.get(local)
+        if known is None:
+            known = self._decoded[local] = Symbol(self, local, self.program.snapshot.definition(number))
+        return known
 
     @cached_property
     def scopes(self) -> list[Symbol]:
@@ -175,6 +242,8 @@ class SourceFile:
     def _adjusted(self, start: int, end: int, kind: int) -> int:
         """The kind by what stands around the name, which some grammars leave out: whether it has a receiver, or is called."""
         base = kind & ~MEMBER
+        if base == DEFINITION and self.language == "rust" and b"::" in (self.text[start - 2 : start], self.text[end : end + 2]):
+            base = READ  # a path in a pattern, which binds nothing
         if base in (DEFINITION, IMPORT):
             return kind if kind == LABEL else base
         before = self.text[max(0, start - 3) : start]
@@ -204,13 +273,20 @@ class SourceFile:
 
     def parent(self, symbol: Symbol) -> Symbol | None:
         """The function or type around a definition."""
-        found = None
-        for scope in self.scopes:
-            if scope.definition.start_byte > symbol.definition.start_byte:
-                break
-            inside = symbol.definition.end_byte <= scope.definition.end_byte and scope.holds(symbol.definition.start_byte)
-            if inside and scope.number < symbol.number:
-                found = scope
+        return self._parents[symbol.number]
+
+    @cached_property
+    def _parents(self) -> list[Symbol | None]:
+        """The function or type around each definition: the last one before it that holds all of it."""
+        found: list[Symbol | None] = []
+        around: list[Symbol] = []
+        for symbol in self.symbols:
+            start, end = symbol.definition.start_byte, symbol.definition.end_byte
+            while around and around[-1].definition.end_byte <= start:
+                around.pop()
+            found.append(next((scope for scope in reversed(around) if scope.definition.end_byte >= end), None))
+            if symbol.definition.kind in _SCOPES:
+                around.append(symbol)
         return found
 
     def name_place(self, symbol: Symbol) -> tuple[int, int]:
@@ -307,8 +383,9 @@ class Program:
         self._files: dict[int, SourceFile] = {}
         self._named: dict[str, list[Symbol]] = {}
         self._containing: dict[str, set[int]] = {}
-        self._defining: dict[str, dict[int, None]] = {}
+        self._defining: dict[str, dict[int, list[int]]] = {}
         self._files_defining: dict[str, list[SourceFile]] = {}
+        self._namesakes: dict[tuple[str, str], Namesakes] = {}
         self._resolvers = _resolvers_of(snapshot)
         self._targets: dict[tuple[int, str, tuple[str, ...], str], list[tuple[SourceFile, float]]] = {}
 
@@ -333,13 +410,15 @@ class Program:
         """These files as far as they are shown, in path order."""
         return sorted(map(self.file, filter(self.shows, self.containing(name))), key=lambda file: file.path)
 
-    def defining(self, name: str) -> dict[int, None]:
-        """The files that define a name, or one that differs in letter case: only these need be decoded."""
+    def defining(self, name: str) -> dict[int, list[int]]:
+        """The files that define a name, or one that differs in letter case, with the numbers of these definitions."""
         known = self._defining.get(name)
         if known is None:
             numbers, _ = self.snapshot.postings("definitions", compound(name))
+            known = self._defining[name] = {}
             files = self.snapshot.definition_file[numbers].tolist() if len(numbers) else ()
-            known = self._defining[name] = dict.fromkeys(files)
+            for file, number in zip(files, numbers.tolist() if len(numbers) else (), strict=True):
+                known.setdefault(file, []).append(number)
         return known
 
     def files_defining(self, name: str) -> list[SourceFile]:
@@ -348,6 +427,14 @@ class Program:
         if known is None:
             found = map(self.file, filter(self.shows, islice(self.defining(name), _MOST_DEFINING)))
             known = self._files_defining[name] = sorted(found, key=lambda file: file.path)
+        return known
+
+    def namesakes(self, name: str, ecosystem: str) -> Namesakes:
+        key = name, ecosystem
+        known = self._namesakes.get(key)
+        if known is None:
+            files = (file for file in self.files_defining(name) if file.ecosystem == ecosystem)
+            known = self._namesakes[key] = Namesakes(files, name)
         return known
 
     def named(self, name: str) -> list[Symbol]:

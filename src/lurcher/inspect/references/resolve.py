@@ -8,15 +8,16 @@ constructor call, a declared result. What is not written down is not guessed: su
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lurcher.inspect.references import syntax
-from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol
-from lurcher.languages.occurrences import IMPORT, INHERITANCE, MEMBER, WRITE, Occurrence
+from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol, Wanted
+from lurcher.inspect.references.values import EXTERNAL, Resolution, Value, choose, is_module_called, joined
+from lurcher.languages.occurrences import CALL, IMPORT, INHERITANCE, MEMBER, TYPE, WRITE, Occurrence
 from lurcher.languages.parsed_file import Import
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 _DEEPEST = 10
 """Steps from one name to the next in one resolution: imports, bases, types of receivers."""
@@ -34,30 +35,15 @@ _PACKAGES = frozenset({"go", "java", "kotlin", "scala", "csharp", "swift", "dart
 """Languages in which the files of a folder see each other's names."""
 _OPEN_TYPES = frozenset({"go", "rust", "cpp", "csharp", "swift", "kotlin", "ruby", "objective-c", "scala"})
 """Languages in which the members of a type may be in other files than the type."""
+_TYPE_NAMES = frozenset({"java", "csharp", "kotlin", "scala"})
+"""Languages in which a name in the place of a type means no field of that name."""
+_MEMBER_NAMES = frozenset({"java", "rust"})
+"""Languages in which a method and a field of a type may have the same name."""
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
 _PYTHONS = frozenset({"python", "jupyter"})
 
 
-class Resolution(NamedTuple):
-    """What an occurrence means: the definitions, how that was found, and whether it is certain."""
-
-    symbols: tuple[Symbol, ...]
-    how: str
-    certain: bool = True
-
-
-class Value(NamedTuple):
-    """What an expression is: an object of a class, a class or function itself, or a module."""
-
-    kind: str
-    """`object`, `symbol`, `module` or `external`"""
-    symbol: Symbol | None = None
-    files: tuple[SourceFile, ...] = ()
-    module: str = ""
-    how: str = ""
-
-
-EXTERNAL = Value("external")
+NOTHING = Wanted(())
 
 
 class Resolver:
@@ -68,17 +54,17 @@ class Resolver:
 
     # -- occurrences ------------------------------------------------------------------------------------------------------
 
-    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Sequence[Symbol] = ()) -> Resolution | None:
+    def resolve(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted = NOTHING) -> Resolution | None:
         """What an occurrence means, or which of those `wanted` it may mean; None for a name that is local or of elsewhere."""
         start, end, kind = occurrence
         if kind & MEMBER:
-            return self._resolve_member(file, name, start, wanted)
+            return self._resolve_member(file, name, start, wanted, kind == CALL | MEMBER)
         if kind == IMPORT:
             return self._resolve_imported(file, name, start, end)
-        return self._resolve_bare(file, name, start, wanted)
+        return self._resolve_bare(file, name, start, wanted, kind in (TYPE, INHERITANCE))
 
-    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Sequence[Symbol]) -> Resolution | None:
-        values = self.look_up(file, name, start, 0)
+    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Wanted, types: bool) -> Resolution | None:
+        values = self.look_up(file, name, start, 0, types)
         if values is None:
             return self._by_name(file, wanted, member=False)
         found = [value for value in values if value.symbol is not None and value.kind == "symbol"]
@@ -97,7 +83,7 @@ class Resolver:
                 return None
             values = self._imported_values(file, imported, 0)
         else:
-            values = self._visible(file, name)
+            values = self._visible(file, name, 0)
         found = [value.symbol for value in values or () if value.symbol is not None and value.kind == "symbol"]
         return Resolution(tuple(found), "import") if found else None
 
@@ -109,12 +95,12 @@ class Resolver:
         read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
         return read(file.text, following[0][0], following[0][1])
 
-    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Sequence[Symbol]) -> Resolution | None:
+    def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Wanted, called: bool) -> Resolution | None:
         values = self._receiver_values(file, start, 0)
         if values is None:
             return self._by_name(file, wanted, member=True)
         members = [self._members_of(value, name, 0) for value in values]
-        found = [value for part in members for value in part or ()]
+        found = _fitting([value for part in members for value in part or ()], called)
         unknown = None in members
         symbols = tuple(dict.fromkeys(value.symbol for value in found if value.symbol is not None and value.kind == "symbol"))
         if symbols:
@@ -124,40 +110,37 @@ class Resolver:
             return self._by_name(file, wanted, member=True)
         return None
 
-    def _may_have(self, owner: Symbol, wanted: Sequence[Symbol]) -> bool:
+    def _may_have(self, owner: Symbol, wanted: Wanted) -> bool:
         """Whether a subclass of a class has one of these members, which the class itself has not."""
-        for symbol in wanted:
-            parent = symbol.file.parent(symbol)
-            if parent is not None and parent.is_type and owner in self.ancestors(parent):
-                return True
-        return False
+        if wanted.owners is None:
+            parents = dict.fromkeys(symbol.file.parent(symbol) for symbol in wanted.symbols)
+            wanted.owners = frozenset(
+                above for parent in parents if parent is not None and parent.is_type for above in self.ancestors(parent)
+            )
+        return owner in wanted.owners
 
-    def _by_name(self, file: SourceFile, wanted: Sequence[Symbol], member: bool) -> Resolution | None:
+    def _by_name(self, file: SourceFile, wanted: Wanted, member: bool) -> Resolution | None:
         """The wanted definitions that an occurrence of their name may mean as far as the spelling goes."""
-        found = [
-            symbol for symbol in wanted
-            if symbol.file.ecosystem == file.ecosystem and (self._is_member(symbol) == member or not member)
-        ]  # fmt: skip
-        return Resolution(tuple(found), "name", False) if found else None
-
-    def _is_member(self, symbol: Symbol) -> bool:
-        if not symbol.definition.container:
-            return False
-        parent = symbol.file.parent(symbol)
-        return parent is None or parent.is_type
+        found = wanted.fitting(file.ecosystem, member)
+        return Resolution(found, "name", False) if found else None
 
     # -- names ------------------------------------------------------------------------------------------------------------
 
-    def look_up(self, file: SourceFile, name: str, at: int, depth: int) -> list[Value] | None:
+    def look_up(self, file: SourceFile, name: str, at: int, depth: int, types: bool = False) -> list[Value] | None:
         """What a bare name means at a byte of a file; None where that is not known, nothing for a name of no meaning here."""
         if depth > _DEEPEST:
             return None
+
+        def fits(symbol: Symbol) -> bool:
+            """A constructor has the name of its class, which means the class; where types have names of their own, a type."""
+            return symbol.definition.kind != "constructor" and (symbol.is_type or not (types and file.language in _TYPE_NAMES))
+
         scopes = file.scopes_at(at)
         bindings = file.bindings(name)
         for position, scope in enumerate(scopes):
             if scope.is_type:
                 if position == 0 or file.language in _IMPLICIT:
-                    members = self._class_members(scope, name, depth + 1)
+                    members = [member for member in self._class_members(scope, name, depth + 1) if fits(member)]
                     if members:
                         return [Value("symbol", symbol, how="scope") for symbol in members]
                 continue
@@ -170,7 +153,7 @@ class Resolver:
         own = file.own_places(name)  # a member that stands outside of its type, as in Go, is not meant by its bare name
         here = [
             binding for binding in bindings
-            if binding.scope is None and not (binding.start in own and self._is_member(own[binding.start]))
+            if binding.scope is None and not (binding.start in own and own[binding.start].is_member)
         ]  # fmt: skip
         return self._bound(file, name, here, at, depth) if here else self._outside(file, name, depth)
 
@@ -197,7 +180,8 @@ class Resolver:
         elif file.language in _SCRIPTS:
             imported = syntax.script_import(file.text, binding.start, binding.end)
         else:
-            return self._visible(file, name)
+            alias = _ALIAS.search(file.text, max(0, binding.start - 100), binding.start)
+            return self._visible(file, name if alias is None else alias.group(1).decode("utf-8", "replace"), depth)
         if imported is None:
             return []
         return self._imported_values(file, imported, depth)
@@ -220,8 +204,8 @@ class Resolver:
             if values is None:
                 return None
             how = "import" if sure >= _SURE else "several"
-            if not values and file.language in _PYTHONS and _is_module_called(target, imported.name):
-                values = [Value("module", files=(target,), module=_joined(imported.module, imported.name))]
+            if not values and file.language in _PYTHONS and is_module_called(target, imported.name):
+                values = [Value("module", files=(target,), module=joined(imported.module, imported.name))]
             found += [value._replace(how=how) for value in values]
         return found
 
@@ -272,29 +256,42 @@ class Resolver:
                         if values:
                             return values
             return [EXTERNAL]  # a built-in or global name
-        return self._visible(file, name)
+        return self._visible(file, name, depth)
 
-    def _visible(self, file: SourceFile, name: str) -> list[Value] | None:
+    def _used_names(self, file: SourceFile, name: str, depth: int) -> list[Value]:
+        """What the `use` declarations of a Rust file bind a name to, through those that re-export it."""
+        for entry in file.imports if depth <= _DEEPEST else ():
+            if entry.kind != "use" or not (name in entry.names or "*" in entry.names):
+                continue
+            taken = name if "*" in entry.names else entry.spec.rpartition("::")[2]
+            for target, _ in self._program.resolve_import(file, entry):
+                if target is not file:
+                    symbols = target.top_level(taken)
+                    found = [Value("symbol", symbol, how="import") for symbol in symbols]
+                    found = found or self._used_names(target, taken, depth + 1)
+                    if found:
+                        return found
+        return []
+
+    def _visible(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
         """Definitions of a name in the files that a file imports, or that are in its package."""
-        files = [other for other in self._program.files_defining(name) if other.ecosystem == file.ecosystem]
+        used = self._used_names(file, name, depth) if file.language == "rust" else []
+        if used:
+            return used
+        namesakes = self._program.namesakes(name, file.ecosystem)
         if file.language in _PACKAGES:
-            folder = file.path.rpartition("/")[0]
-            near = self._outermost(name, (other for other in files if other.path.rpartition("/")[0] == folder))
+            near = namesakes.by_folder.get(file.folder)
             if near:
-                return _choose(near, "package")
-        if files:
+                return choose(near, "package")
+        if namesakes.by_file:
             imported = self._imported_files(file)
-            seen = self._outermost(name, (other for other in files if other.number in imported))
+            seen = [symbol for number, symbols in namesakes.by_file.items() if number in imported for symbol in symbols]
             if seen:
-                return _choose(seen, "import")
+                return choose(seen, "import")
         # What none of them defines is outside of the tree; a member may be meant where classes see theirs without a receiver.
-        if not any(other.named(name) for other in files):
+        if not namesakes.defined:
             return [EXTERNAL]
-        return None if file.language in _IMPLICIT or self._outermost(name, files) else [EXTERNAL]
-
-    def _outermost(self, name: str, files: Iterable[SourceFile]) -> list[Symbol]:
-        """The definitions of a name in some files that are no members."""
-        return [symbol for file in files for symbol in file.named(name) if not self._is_member(symbol)]
+        return None if file.language in _IMPLICIT or namesakes.by_file else [EXTERNAL]
 
     def _imported_files(self, file: SourceFile) -> set[int]:
         known = self._imported.get(file.number)
@@ -335,6 +332,9 @@ class Resolver:
             around = next((scope for scope in file.scopes_at(segment.start) if scope.is_type), None)
             bases = None if around is None else self.bases(around)
             return None if bases is None else [Value("object", base, how="super") for base in bases]
+        if segment.name == "crate" and file.language == "rust":
+            roots = self._program.resolve_import(file, Import("crate", (), 0, "use"))
+            return [Value("module", files=tuple(root for root, _ in roots), module="crate", how="import")]
         values = self.look_up(file, segment.name, segment.start, depth)
         if not values or values == [EXTERNAL]:
             module = self._named_module(file, segment.name)
@@ -358,7 +358,7 @@ class Resolver:
         container = symbol.definition.container.rpartition(".")[2]
         found = [entry for entry in self._program.named(container) if entry.is_type] if container else []
         near = [entry for entry in found if entry.file is symbol.file] or [
-            entry for entry in found if entry.file.path.rpartition("/")[0] == symbol.file.path.rpartition("/")[0]
+            entry for entry in found if entry.file.folder == symbol.file.folder
         ]
         return (near or found)[0] if near or len(found) == 1 else None
 
@@ -378,7 +378,7 @@ class Resolver:
         if segment.indexed:
             return None
         found: list[Value] = []
-        for value in values:
+        for value in _fitting(list(values), segment.called):
             symbol = value.symbol
             if value.kind != "symbol" or symbol is None:
                 if value.kind == "object" and segment.called:
@@ -423,10 +423,11 @@ class Resolver:
             if name in ("Self", "this"):
                 scopes = file.scopes_at(at if holder is None else holder.definition.start_byte)
                 owner = next((scope for scope in scopes if scope.is_type), None)
+                owner = owner or (self._owner(holder or scopes[-1]) if holder or scopes else None)
                 found += [] if owner is None else [Value("object", owner, how=how)]
                 continue
             first, *rest = name.split(".")
-            values = self.look_up(file, first, at, depth + 1)
+            values = self.look_up(file, first, at, depth + 1, types=not rest)
             for part in rest:
                 values = None if values is None else [
                     member for value in values for member in self._members_of(value, part, depth + 1) or ()
@@ -489,8 +490,10 @@ class Resolver:
                 found += self._module_member(file, name, depth + 1) or ()
             if not found and value.module and value.files:
                 origin = value.files[0]
-                targets = self._program.resolve_import(origin, Import(_joined(value.module, name), (), 0, "import"))
-                found = [Value("module", files=(file,), module=_joined(value.module, name)) for file, _ in targets]
+                rust = origin.language == "rust"
+                module = f"{value.module}::{name}" if rust else joined(value.module, name)
+                targets = self._program.resolve_import(origin, Import(module, (), 0, "use" if rust else "import"))
+                found = [Value("module", files=(file,), module=module) for file, _ in targets]
             return found
         if value.symbol is None:
             return None
@@ -583,16 +586,11 @@ class Resolver:
         return next((value.symbol for value in values or () if value.symbol is not None and value.symbol.is_type), None)
 
 
-def _choose(symbols: list[Symbol], how: str) -> list[Value]:
-    """Definitions of one thing, such as overloads, are certain; of several things they are not."""
-    same = len({(symbol.file.path, symbol.definition.container) for symbol in symbols}) == 1
-    return [Value("symbol", symbol, how=how if same else "several") for symbol in symbols]
+_ALIAS = re.compile(rb"(\w+)\s+as\s+\Z")
 
 
-def _is_module_called(file: SourceFile, name: str) -> bool:
-    stem = file.path.rpartition("/")[2].rpartition(".")[0]
-    return stem == name or file.path.endswith(f"/{name}/__init__.py") or file.path == f"{name}/__init__.py"
-
-
-def _joined(module: str, name: str) -> str:
-    return module + name if module.endswith(".") else f"{module}.{name}"
+def _fitting(values: list[Value], called: bool) -> list[Value]:
+    """Of a method and a field of one name the one that is called, or is not; in Rust and Java both may be there."""
+    apart = [value for value in values if value.symbol is None or value.symbol.is_type or value.symbol.is_function == called]
+    languages = {value.symbol.file.language for value in values if value.symbol is not None}
+    return apart if apart and languages <= _MEMBER_NAMES else values
