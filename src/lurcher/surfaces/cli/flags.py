@@ -171,6 +171,9 @@ COMMANDS: tuple[Command, ...] = (
                 "scip", help="also keep what this SCIP index says about references, in place of what was kept before",
                 metavar="FILE", many=True,
             ),
+            Parameter(
+                "seed", help="begin a first index with what the index of this checkout has in common with it", metavar="FOLDER",
+            ),
             Parameter("clear", "switch", "remove it; with --store, from there"),
             Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"),
             p.STORE, p.PROJECT, p.JSON, p.SET, p.QUIET.but(help="no progress on a terminal; with --watch, only errors"),
