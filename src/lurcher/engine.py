@@ -61,11 +61,11 @@ class Engine:
 
     def __init__(
         self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None], settings: Settings,
-        overrides: Mapping[str, Any] | None = None
+        overrides: Mapping[str, Any] | None = None, names: Sequence[str] | None = None
     ) -> None:  # fmt: skip
         self.settings = settings
         self._overrides = overrides
-        self._workspace = Workspace(projects, prefixes)
+        self._workspace = Workspace(projects, prefixes, names)
         self._services = Services(settings, self._workspace, Cache())
         self._store = _open_store(self._services)
         self._code = CodeCorpus(self._services, lambda: self._notes)

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from lurcher import config
-from lurcher.errors import CorruptIndex, IndexError_, UsageError
+from lurcher.errors import CorruptIndex, IndexError_, Template, UsageError
 from lurcher.indexing.writer import MAX_LINKED_DEAD_SHARE
 from lurcher.runtime.stdlib import blake2b
 from lurcher.sources import Listing, Root, find_root
@@ -127,7 +127,7 @@ def set_seed(projects: Sequence[FilesIndex], path: str | Path) -> None:
     if len(projects) != 1 or projects[0].root.place == seed.place:
         raise UsageError("an index begins with that of one other folder", "name one folder to index, and another one as seed")
     if projects[0].has_index():
-        raise UsageError(f"{projects[0].root.place} has an index already", "remove it first: lurcher index --clear")
+        raise UsageError(f"{projects[0].root.place} has an index already", Template("remove it first: {index: clear}"))
     if _time_written(index_folder_of(seed, config.load(seed.place))) is None:
         raise UsageError(f"{seed.place} has no index to begin with", f"run: lurcher index {quote(seed.place)}")
     projects[0].seed = seed

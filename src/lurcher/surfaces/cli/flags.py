@@ -181,6 +181,18 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher index --watch",
     ),
     Command(
+        "workspace", "choose the repositories that search --workspace asks together, and keep their indexes up to date",
+        (
+            Parameter("action", help="what to do", place="first", choices=("add", "remove", "list", "refresh")),
+            p.PATHS.but(
+                help="to add: folders, or patterns such as '~/src/*'; to remove or refresh: names, or patterns of names",
+                default=None,
+            ),
+            Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"), *_INSPECT,
+        ),
+        "lurcher workspace add '~/src/*'",
+    ),
+    Command(
         "export", "write the definitions of the index for other programs: as a SCIP index, or as tags for editors",
         (
             p.PATHS, Parameter("scip", help="the SCIP index to write", metavar="FILE"),
