@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
@@ -228,3 +229,57 @@ def test_the_commands(folder: Path, run: Callable[..., Any]) -> None:
     assert "its index stays" in lurcher("workspace", "remove", "z*").out
     assert (folder / "zoo/.lurcher/manifest").exists()
     assert lurcher("workspace", "add", "~").status == 2
+
+
+# -- servers -----------------------------------------------------------------------------------------------------------
+
+
+def test_http_lists_and_selects_only_where_it_was_started_so(workspace: RepositoryEngine, folder: Path) -> None:
+    from lurcher.surfaces.http.endpoints import ENDPOINTS
+    from lurcher.surfaces.http.service import Service
+
+    named = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+
+    async def ask(service: Service, name: str, *pairs: tuple[str, str]) -> Any:
+        try:
+            return json.loads(await service.ask(named[name], named[name].values(pairs)))
+        finally:
+            service.end()
+
+    with Engine.open(folder / "mail") as engine:
+        listed = asyncio.run(_with_service(engine, workspace, lambda service: ask(service, "repositories")))
+        assert [entry["name"] for entry in listed["repositories"]] == sorted(TEXTS)
+        found = asyncio.run(
+            _with_service(engine, workspace, lambda service: ask(service, "workspace", ("q", "the total"), ("repo", "z*")))
+        )
+        assert [hit["repository"] for hit in found["hits"]] == ["zoo"]
+        with pytest.raises(UsageError, match="does not show the workspace"):
+            asyncio.run(_with_service(engine, None, lambda service: ask(service, "repositories")))
+
+
+async def _with_service(engine: Engine, workspace: RepositoryEngine | None, work: Callable[[Any], Any]) -> Any:
+    from lurcher.surfaces.http.service import Service
+
+    return await work(Service(engine, workspace=workspace))
+
+
+def test_agents_search_the_workspace_and_read_what_they_found(workspace: RepositoryEngine, folder: Path) -> None:
+    pytest.importorskip("mcp_types")
+    from lurcher.server.session import Session
+    from lurcher.surfaces.mcp.requests import ARGUMENTS, Access, check_arguments
+    from lurcher.surfaces.mcp.tools import BY_NAME, Call
+    from lurcher.types import silent
+
+    access = Access(tuple(folder / name for name in sorted(TEXTS)))
+    sessions = lambda access: Session.open(access.folders, None)  # noqa: E731
+    call = Call(sessions(access), access, silent, sessions, False, workspace)
+
+    def use(tool: str, **given: Any) -> Any:
+        run = BY_NAME[tool].run
+        assert run is not None
+        return run(call, check_arguments(ARGUMENTS[tool], given))
+
+    found = use("search", query="giraffe")
+    assert "zoo/a.py" in found.text and opened_names(workspace) == ["zoo"]
+    assert "Giraffe" in use("read", path="zoo/a.py").text
+    assert all(name in use("projects").text for name in TEXTS)

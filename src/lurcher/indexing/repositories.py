@@ -135,10 +135,15 @@ def select_repositories(known: Sequence[Repository], names: Sequence[str]) -> li
     """Those whose names match; all without names. A name that matches nothing is an error."""
     from fnmatch import fnmatchcase
 
-    for name in names:
+    exact = {entry.name for entry in known} & set(names)
+    patterns = [name for name in names if name not in exact]
+    for name in patterns:
         if not any(fnmatchcase(entry.name, name) for entry in known):
             raise unknown_repository(name, known)
-    return [entry for entry in known if not names or any(fnmatchcase(entry.name, name) for name in names)]
+    return [
+        entry for entry in known
+        if not names or entry.name in exact or any(fnmatchcase(entry.name, pattern) for pattern in patterns)
+    ]  # fmt: skip
 
 
 def unknown_repository(name: str, known: Sequence[Repository]) -> UsageError:

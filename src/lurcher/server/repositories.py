@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher import config
@@ -43,7 +44,7 @@ class _Member(NamedTuple):
 
 
 class RepositoryEngine:
-    """The workspace, open for many questions. Not thread-safe."""
+    """The workspace, open for many questions. Thread-safe: one question at a time."""
 
     def __init__(self, repositories: Sequence[Repository], overrides: Mapping[str, Any] | None = None) -> None:
         self.repositories = list(repositories)
@@ -52,6 +53,7 @@ class RepositoryEngine:
         self._indexes: dict[str, RootIndex] = {}
         self._vocabularies: dict[str, Vocabulary] = {}
         self._engines: dict[tuple[str, ...], Engine] = {}
+        self._lock = RLock()
         self.engine: Engine | None = None
         """The one that gave the last answer, for whoever wants to know where its files are."""
 
@@ -74,6 +76,13 @@ class RepositoryEngine:
         progress: Progress = silent, **options: Any,
     ) -> Answer:  # fmt: skip
         """One ranked answer of all repositories, or of those whose names match; options are those of `Engine.search`."""
+        with self._lock:
+            return self._search(text, repositories, mode, sources, progress, options)
+
+    def _search(
+        self, text: str, repositories: Sequence[str], mode: str | None, sources: Sequence[str] | None, progress: Progress,
+        options: dict[str, Any],
+    ) -> Answer:  # fmt: skip
         selected = select_repositories(self.repositories, repositories)
         if sources is not None and len(selected) > 1 and not set(sources) <= {"code", "notes"}:
             hint = Template("name one repository with {repo}")

@@ -366,7 +366,9 @@ HISTORY = Parameter(
 REBUILD = Parameter("rebuild", "switch", "make it anew from nothing", mcp={"help": "from nothing", "default": False})
 
 WORKSPACE = Parameter("workspace", "switch", "search the repositories of the workspace instead (lurcher workspace)")
-REPO = Parameter("repo", help="of the workspace only this repository, or those that match", metavar="NAME", many=True)
+REPO = Parameter(
+    "repo", help="of the workspace only this repository, or those that match", metavar="NAME", many=True, http={},
+)  # fmt: skip
 
 # -- where the index is -------------------------------------------------------------------------------------------------------
 

@@ -205,7 +205,8 @@ COMMANDS: tuple[Command, ...] = (
         (
             p.PATHS,
             *_LISTEN,
-            Parameter("open", "switch", "open the page in the browser"), p.SET,
+            Parameter("open", "switch", "open the page in the browser"),
+            p.WORKSPACE.but(help="also answer about the repositories of the workspace, at /api/workspace"), p.SET,
         ),
         "lurcher serve --open",
     ),
@@ -259,6 +260,7 @@ COMMANDS: tuple[Command, ...] = (
             Parameter(
                 "root", help="allow only what is below this folder", metavar="FOLDER", many=True, default="the project here"
             ),
+            p.WORKSPACE.but(help="allow the repositories of the workspace, and search them as one"),
             Parameter("http", "switch", "serve many agents over HTTP instead, at /mcp"), *_LISTEN, p.SET,
         ),
         "lurcher mcp --root ~/project",

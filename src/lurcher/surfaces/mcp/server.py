@@ -31,6 +31,7 @@ from lurcher.errors import LurcherError, PathError
 from lurcher.runtime import VERSION
 from lurcher.runtime.process import Cancelled, pause, run_cancellable
 from lurcher.server import token_stats
+from lurcher.server.repositories import RepositoryEngine
 from lurcher.server.session import Build, Session
 from lurcher.sources import find_root
 from lurcher.surfaces.mcp import tools
@@ -73,11 +74,14 @@ class MCPServer:
         alone: bool = False,
         surface: str = "mcp",
         structured: bool = False,
+        workspace: RepositoryEngine | None = None,
     ) -> None:
         """`given` says that the user chose the folders: clients are limited to them. Else a client's own roots replace them.
 
-        With `structured` every client gets data, not only those that ask for it.
+        With `structured` every client gets data, not only those that ask for it. A `workspace` is searched in the place of all
+        folders together.
         """
+        self._workspace = workspace
         self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
         self._surface, self._structured = surface, structured
         self._engines: OrderedDict[tuple[Path, ...], Session] = OrderedDict()
@@ -159,7 +163,7 @@ class MCPServer:
         if tool.name == "status":
             data = await self._thread(lambda: status_data(served), stop)
             return ToolResult(status_text(WORDING.render_json(data)), WORDING.render_json(data))
-        call = Call(served, access, _Reporter(ctx, stop), self._engine_for, self._wants_data(ctx))
+        call = Call(served, access, _Reporter(ctx, stop), self._engine_for, self._wants_data(ctx), self._workspace)
         result: ToolResult = await self._thread(partial(self._run_tool, tool, call, given), stop)
         return result
 
@@ -169,7 +173,7 @@ class MCPServer:
         result = tool.run(call, given)
         engine = call.served.engine
         if result.paths and engine.settings.savings.count:
-            token_stats.record_answer(self._surface, tool.name, result.tokens, [engine.locate(path) for path in result.paths])
+            token_stats.record_answer(self._surface, tool.name, result.tokens, [call.locate(path) for path in result.paths])
         return result
 
     async def _open_engine(self, access: Access) -> Session:
