@@ -51,6 +51,7 @@ ON_THE_COMMAND_LINE: dict[str, tuple[str, list[str]]] = {
     "init": (APART, []),
     "stats": (APART, []),
     "completion": (APART, []),
+    "workspace": (APART, []),
     "hook": (APART, []),  # adds what a search finds, or nothing
     "export": (APART, []),  # see below
     "help": (APART, []),

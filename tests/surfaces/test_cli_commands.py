@@ -216,7 +216,7 @@ def test_help_fits_a_screen_and_shows_an_example(run: Callable[..., Any], comman
     assert result.status == 0
     assert result.err == ""
     assert f"example: lurcher {command}" in result.out
-    assert result.out.count("\n") <= 54
+    assert result.out.count("\n") <= 56
 
 
 def test_help_names_the_choices_of_a_flag(run: Callable[..., Any]) -> None:
