@@ -62,11 +62,11 @@ class Engine:
 
     def __init__(
         self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None], settings: Settings,
-        overrides: Mapping[str, Any] | None = None
+        overrides: Mapping[str, Any] | None = None, names: Sequence[str] | None = None
     ) -> None:  # fmt: skip
         self.settings = settings
         self._overrides = overrides
-        self._workspace = Workspace(projects, prefixes)
+        self._workspace = Workspace(projects, prefixes, names)
         self._services = Services(settings, self._workspace, Cache())
         self._store = _open_store(self._services)
         self._code = CodeCorpus(self._services, lambda: self._notes)
@@ -456,19 +456,19 @@ class Engine:
 
     def index(
         self, *, rebuild: bool = False, history: bool = False, scip: Sequence[str | Path] = (), share: bool = True,
-        progress: Progress = silent,
+        seed: str | Path | None = None, progress: Progress = silent,
     ) -> dict[str, Any]:  # fmt: skip
         """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked.
 
         With `history` also that of the commits, however many there are. `scip` are index files of compiler-grade indexers; what
-        they say about references is kept. What a shared store has is brought up to date too, where one is set, unless not to
-        `share` it.
+        they say about references is kept. A first index begins with what the index of the checkout at `seed` has in common with
+        it; those of other work trees are used unasked. A shared store, if one is set, is updated too, unless not to `share` it.
         """
         notes: tuple[Degraded, ...] = ()
         store = self._store if share else None
         if history and store is not None:
             notes += (Degraded("store", "a shared store has no commits: their index stays here", ""),)
-        notes += self._code.refresh(progress, rebuild=rebuild)
+        notes += self._code.refresh(progress, rebuild=rebuild, seed=seed)
         if history:
             notes += self._history.refresh(progress, rebuild=rebuild)
         if scip:

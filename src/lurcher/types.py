@@ -335,7 +335,7 @@ class Hit(Record):
 
     __slots__ = (
         "id", "source", "path", "start_line", "end_line", "language", "symbol", "kind", "score", "tokens", "text", "why",
-        "commit", "links", "matches", "note", "library", "version", "line", "cell", "further", "headers",
+        "commit", "links", "matches", "note", "library", "version", "line", "cell", "further", "headers", "repository",
     )  # fmt: skip
 
     def __init__(
@@ -343,7 +343,7 @@ class Hit(Record):
         kind: str | None, score: float, tokens: int, text: str, why: Why, commit: CommitInfo | None = None,
         links: dict[str, list[Any]] | None = None, matches: tuple[Match, ...] = (), note: dict[str, Any] | None = None,
         library: str | None = None, version: str | None = None, line: int = 0, cell: dict[str, Any] | None = None,
-        further: tuple[Place, ...] = (), headers: tuple[tuple[int, str], ...] = (),
+        further: tuple[Place, ...] = (), headers: tuple[tuple[int, str], ...] = (), repository: str | None = None,
     ) -> None:  # fmt: skip
         self.id, self.source, self.path, self.start_line, self.end_line = id, source, path, start_line, end_line
         self.language, self.symbol, self.kind, self.score, self.tokens, self.text = language, symbol, kind, score, tokens, text
@@ -365,6 +365,8 @@ class Hit(Record):
         """The places after the first, best first."""
         self.headers = headers
         """Of the first place, as `Place.headers`."""
+        self.repository = repository
+        """Of a hit in a workspace: the name of its repository, with which `path` begins."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.source, self.path, self.start_line, self.end_line))  # others hold what cannot be hashed
@@ -410,10 +412,8 @@ class Hit(Record):
             "score": round(self.score, 6), "tokens": self.tokens, "text": self.text,
             "commit": None if self.commit is None else self.commit.to_dict(), "why": self.why.to_dict(), "links": self.links,
         }  # fmt: skip
-        if self.note is not None:
-            out["note"] = self.note
-        if self.cell is not None:
-            out["cell"] = self.cell
+        own = {"note": self.note, "cell": self.cell, "repository": self.repository}
+        out |= {name: value for name, value in own.items() if value is not None}
         if self.library is not None:
             out |= {"library": self.library, "version": self.version}
         if self.headers:

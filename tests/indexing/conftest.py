@@ -105,7 +105,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-SCENES = ("first build", "first build in pieces", "update", "merge", "rebuild", "clear", "heal")
+SCENES = ("first build", "first build in pieces", "seed", "update", "merge", "rebuild", "clear", "heal")
 
 
 @pytest.fixture(scope="module", params=SCENES)
@@ -119,8 +119,8 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 HISTORY_SCENES = (
-    "first build of history", "update of history", "rewrite of history", "rebuild of history", "clear of history",
-    "heal of history",
+    "first build of history", "seed of history", "update of history", "rewrite of history", "rebuild of history",
+    "clear of history", "heal of history",
 )  # fmt: skip
 
 

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lurcher import config
 from lurcher.corpora.history import update
 from lurcher.corpora.history.index import HistoryIndex, HistoryView
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex, IndexError_
+from lurcher.indexing.root_index import RootIndex
+from lurcher.sources import Root
 from tests.corpora.history.repo import Repo, dump_snapshot, open_history, silent
 from tests.indexing.conftest import opened, write
 from tests.indexing.crashes import small_pieces
@@ -42,7 +45,11 @@ class Scene:
         self.root, self.index = folder / "tree", folder / "index"
         write(self.root, KNOWN)
         before: str | None = None
-        if name not in ("first build", "first build in pieces"):
+        if name == "seed":
+            self.other = folder / "other"
+            write(self.other, {**KNOWN, "src/extra.py": "def session_limit(): return 20\n"})
+            opened(self.other).index()
+        elif name not in ("first build", "first build in pieces"):
             self._make()
             before = said(opened(self.root, self.index))
         self._edit()
@@ -89,6 +96,8 @@ class Scene:
             engine.clear()
         elif self.name == "heal":
             engine.search("cookies")
+        elif self.name == "seed":
+            engine.index(seed=self.other)
         elif self.name in ("merge", "first build in pieces"):
             with small_pieces(segments=1):
                 engine.index()
@@ -108,7 +117,12 @@ class HistoryScene:
         self.repo, self.top = Repo(folder / "repo"), folder / "index"
         self.index = self.top / "history"
         self._add_commits(9, "Add")
-        if self.name != "first build":
+        if self.name == "seed":
+            self.other = folder / "other"
+            self.repo.git("clone", "-q", str(self.repo.top), str(self.other))
+            HistoryIndex.for_root(RootIndex(Root(self.other, True, ""), config.load(None))).view(silent, seconds=None)
+            self._add_commits(2, "Change")
+        elif self.name != "first build":
             self.view(self.open())
             self._add_commits(2, "Change")
             self.view(self.open())
@@ -116,7 +130,7 @@ class HistoryScene:
         self.whole = self.name != "heal"
         self.files = folder_bytes(self.index)
         self.may_vanish = self.name == "clear"
-        self.generations = [] if self.name in ("first build", "heal") else [said_of_history(self._reader())]
+        self.generations = [] if self.name in ("first build", "seed", "heal") else [said_of_history(self._reader())]
         fresh = open_history(self.repo.top, folder / "fresh", batch=1000)
         self.after = said_of_history(fresh.view(silent, seconds=None))
         self.expected = self
@@ -165,7 +179,11 @@ class HistoryScene:
         return steps
 
     def open(self) -> HistoryIndex:
-        return open_history(self.repo.top, self.top, batch=2)
+        index = open_history(self.repo.top, self.top, batch=2)
+        if self.name == "seed":
+            index.root_index = RootIndex(Root(self.repo.top, True, ""), index.settings, self.top)
+            index.root_index.seed = Root(self.other, True, "")
+        return index
 
     def view(self, index: HistoryIndex) -> HistoryView:
         """What answers are made from, after what is damaged was repaired, as a query does."""
@@ -211,7 +229,7 @@ class HistoryScene:
             found["locks"] = "the lock is still held"
         try:
             reader = self._reader() if whole else None
-            if reader is None and whole and self.name != "first build" and not self.may_vanish:
+            if reader is None and whole and self.name not in ("first build", "seed") and not self.may_vanish:
                 found["lost"] = "the last good generation is gone"
             if reader is not None and said_of_history(reader) not in self.generations:
                 found["wrong"] = "no generation of the run answers"

@@ -87,6 +87,10 @@ def after_power_cut(moments: list[Moment], place: int, folder: Path) -> Iterator
         if moment.step == "flush":
             file = moment.entries[moment.path.name]
             safe[file] = moment.contents[file]
+        elif moment.step == "link":  # the writer of the other index has flushed it
+            after = moments[number + 1]
+            file = after.entries[moment.path.name]
+            safe[file] = after.contents[file]
         elif moment.step == "flush-folder" and moment.path == folder:
             begun = number
         elif moment.step == "flush-folder" and moment.path == folder.parent:

@@ -56,14 +56,29 @@ def test_what_is_written_later_is_believed_too_and_what_was_before_still(root: P
     assert all(trusted(opened(root)))
 
 
-def test_a_file_that_was_touched_is_checked(root: Path, checked: list[str]) -> None:
+def test_a_file_that_was_touched_is_checked_once(root: Path, checked: list[str]) -> None:
     first = answers(opened(root))
     for segment in (root / ".lurcher").glob("*.segment"):
         segment.chmod(0o600)
-    assert trusted(opened(root)) == [False]
     checked.clear()
-    assert answers(opened(root)) == first
+    assert trusted(opened(root)) == [False]
     assert [name for name in checked if name.startswith("segment")]
+    assert trusted(opened(root)) == [True]
+    assert answers(opened(root)) == first
+
+
+def test_a_touched_file_whose_bytes_are_wrong_is_not_believed_again(root: Path) -> None:
+    opened(root).index()
+    (segment,) = (root / ".lurcher").glob("*.segment")
+    status = segment.stat()
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+    os.utime(segment, ns=(status.st_atime_ns, status.st_mtime_ns))
+    for _ in range(2):
+        engine = opened(root)
+        engine._workspace.views(lambda *told: None)
+        assert not engine.projects[0].is_trusted()
 
 
 def test_a_copy_is_checked(root: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from lurcher.types import Answer, Confidence, Degraded, Record, StageWhy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from typing import Any
 
     from numpy.typing import NDArray
@@ -61,7 +62,13 @@ class CodeCorpus:
     def _options(self) -> str:
         return self._services.options
 
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
+    def refresh(
+        self, progress: Progress, *, rebuild: bool = False, seed: str | Path | None = None
+    ) -> tuple[Degraded, ...]:
+        if seed is not None:
+            from lurcher.indexing.seed import set_seed
+
+            set_seed(self._workspace.projects, seed)
         views = [
             project.rebuild(progress) if rebuild else project.view(progress, limited=False)
             for project in self._workspace.projects

@@ -13,6 +13,7 @@ from lurcher.languages import outdated
 from lurcher.runtime.stdlib import Generic, TypeVar
 from lurcher.storage import IndexFolder
 from lurcher.storage import manifest as manifests
+from lurcher.storage.container import is_same_but_relinked
 from lurcher.types import Degraded, Record
 
 TYPE_CHECKING = False
@@ -169,6 +170,26 @@ class CurrentGeneration(Generic[AnyManifest, AnySnapshot]):
         """Whether every file in use is as it was written here, or by the writer of the manifest."""
         return self._opened is None or all(segment.is_trusted for segment in self._opened[1].segments)
 
+    def was_relinked(self) -> bool:
+        """Whether a file in use has a new change time and is as it was otherwise: another index has linked or removed it."""
+        if self._opened is None:
+            return False
+        segments, stamps = self._opened[1].segments, self._folder.stamps
+        files = [file for segment in segments for file in (segment.container, segment.vectors) if file is not None]
+        return any(not file.trusted and is_same_but_relinked(stamps.get(file.name), file.stamp) for file in files)
+
+    def renew_stamps(self) -> None:
+        """Read every byte of such files, and trust them again if all are right. The caller holds the writer's lock."""
+        if self._opened is None or not self._folder.writable or self.was_replaced():
+            return
+        manifest = self._opened[0]
+        names = sorted(manifests.files_in_use(manifest))
+        renewed = {name: stamp for name in names if (stamp := self._folder.verify_relinked(name)) is not None}
+        if renewed:
+            self._folder.stamps.update(renewed)
+            self.write_manifest(manifest, manifest)
+            self.adopt(manifest)
+
 
 class StoredIndex(Generic[AnyManifest, AnySnapshot]):
     """An index in a folder, of whatever schema: its current generation, repair and removal. Subclasses bring it up to date."""
@@ -247,6 +268,15 @@ class StoredIndex(Generic[AnyManifest, AnySnapshot]):
     def _repair_further(self, manifest: AnyManifest, snapshot: AnySnapshot) -> bool:
         """Repair files besides segments and sidecars; False where none are damaged."""
         return False
+
+    def _renew_stamps(self) -> None:
+        """Trust files again that another index has linked or removed. That only saves time, so errors are ignored."""
+        from contextlib import suppress
+
+        before = self.store.writable, self.store.write_error
+        with suppress(IndexLocked, CorruptIndex, OSError), self.store.lock(0):
+            self._generation.renew_stamps()
+        self.store.writable, self.store.write_error = before
 
     def _remove_leftovers(self, manifest: AnyManifest) -> None:
         """Remove what a killed writer left, where no commit has done that."""

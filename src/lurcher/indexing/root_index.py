@@ -63,6 +63,8 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         self.model = select_model(settings, root.place) if model is None else model
         self.index_dir = index_dir
         """The folder for the index, if the caller chose one; it goes before the settings."""
+        self.seed: Root | None = None
+        """The root whose index a first one begins with; None: that of another work tree of the repository, if there is one."""
         folder = index_folder_of(root, settings) if index_dir is None else str(index_dir)
         if exists(folder) and not os.path.isdir(folder):
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
@@ -81,6 +83,12 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         """A manifest and its `_persistent_notes`."""
         self._prefetched: tuple[View, BackgroundCheck] | None = None
         """The next result of `optimistic_view`, started by `prefetch_check`."""
+
+    def beside(self, root: Root, folder: str) -> RootIndex:
+        """The index of another root in a folder, with the settings of this one: what it was made with has to fit them."""
+        from pathlib import Path
+
+        return RootIndex(root, self.settings, Path(folder), self.model)
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -166,6 +174,8 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             manifest = self._generation.manifest(notes)
             if notes or not manifest.generation or manifest.is_partial or (needs_vectors and not self._has_vectors(manifest)):
                 return None
+            if self._generation.was_relinked():
+                return None  # the other way renews the stamps
             settings = listing_settings(self.settings)
             about = circumstances(self.root, settings)
             check = BackgroundCheck.start(manifest, self.root.place, about, settings.max_file_bytes)
@@ -238,7 +248,7 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
                 break
             began = time.monotonic()
             try:
-                manifest = self._update(manifest, listing, changes, progress, self._read_deadline(manifest, limited))
+                manifest = self._update(manifest, listing, changes, progress, self._read_deadline(manifest, limited), notes)
             except IndexLocked as busy:
                 if manifest.generation == 0:
                     raise
@@ -250,6 +260,8 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             changes = Changes((), ())
             if time.monotonic() - began < _LONG_UPDATE_SECONDS:
                 break
+        if refresh and self._generation.was_relinked():
+            self._renew_stamps()
         if not limited:
             self._remove_leftovers(manifest)
         if needs_vectors:
@@ -454,8 +466,9 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
         return self._generation.was_replaced()
 
     def _update(
-        self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress, until: float | None
-    ) -> Manifest:
+        self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress, until: float | None,
+        notes: list[Degraded],
+    ) -> Manifest:  # fmt: skip
         # Where only the age of time stamps is in question, there is no need to wait for another writer.
         waiting = not seen.generation or count_differing(seen, changes)
         with self.store.lock(self.settings.index.lock_seconds if waiting else 0):
@@ -465,6 +478,12 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
                 listing, changes = self._compare(manifest)
                 if not changes and manifest.generation and not manifest.is_partial:
                     return manifest
+            if not manifest.generation and self.store.writable:
+                from lurcher.indexing.seed import seed_manifest
+
+                seeded = seed_manifest(self, listing, listing.started_ns + self._clock_lag(), progress, notes)
+                if seeded is not None:
+                    manifest, changes = seeded, compare_listing(seeded, listing)
             return self._write(manifest, listing, changes, progress, manifest.generation, until)
 
     def _write(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from typing import TYPE_CHECKING
 
-from lurcher.errors import BroadRoot, IndexError_
+from lurcher.errors import BroadRoot, IndexError_, LurcherError
 from lurcher.indexing.freshness import compare_listing
 from lurcher.indexing.scip_edges import scip_status
 from lurcher.languages.grammar import describe_grammars
 from lurcher.runtime.kernel import describe_kernel, np
+from lurcher.sources import Root
+from lurcher.storage import index_folder_of
 from lurcher.storage.disk import find_holder
-from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
+from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest, files_in_use
 from lurcher.storage.segment import FILES, GRAMMAR_GAVE_UP, NO_GRAMMAR
 
 if TYPE_CHECKING:
@@ -87,6 +90,7 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         "by_lines": by_lines_entry(snapshot),
         "grammars": describe_grammars(content["languages"]),
         "disk_bytes": disk_bytes,
+        "linked": linked_entry(project, manifest),
         "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
         "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},
         # What is left out unread is no part of the index: one that came or went since makes no new generation.
@@ -122,6 +126,27 @@ def folder_bytes(folder: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             total += path.lstat().st_size
     return total
+
+
+def linked_entry(project: RootIndex, manifest: Manifest) -> dict[str, Any]:
+    """What the index has in common with others, which takes room once: its bytes, and the other work trees that have it."""
+    linked: dict[tuple[int, int], int] = {}
+    for name in files_in_use(manifest):
+        with contextlib.suppress(OSError):
+            status = (project.store.folder / name).lstat()
+            if status.st_nlink > 1:
+                linked[status.st_dev, status.st_ino] = status.st_size
+    entry: dict[str, Any] = {"bytes": sum(linked.values()), "with": []}
+    if linked and project.root.git:
+        from lurcher.sources.git.refs import other_work_trees
+
+        for top, _ in other_work_trees(project.root.place):
+            with contextlib.suppress(OSError, LurcherError):
+                folder = index_folder_of(Root(top, True, ""), project.settings)
+                marks = [item.stat(follow_symlinks=False) for item in os.scandir(folder)]
+                if any((mark.st_dev, mark.st_ino) in linked for mark in marks):
+                    entry["with"].append(top)
+    return entry
 
 
 def skipped_paths(manifest: Manifest) -> dict[str, list[str]]:

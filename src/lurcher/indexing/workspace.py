@@ -36,9 +36,13 @@ if TYPE_CHECKING:
 class Workspace:
     """Projects in the order they were named, each with the folders of it that may answer (None: all of it)."""
 
-    def __init__(self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
+    def __init__(
+        self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None], names: Sequence[str] | None = None
+    ) -> None:
         self.projects = list(projects)
         self.closed = False
+        self._names = names
+        """What the projects are called; None: each as its folder."""
         self.prefixes = dict(prefixes)
         self.further: list[Callable[[], Iterable[StoredIndex[Any, Any]]]] = []
         """Each gives indexes that answers are made from besides those of the roots: damage to them is repaired too."""
@@ -84,6 +88,8 @@ class Workspace:
 
     def labels(self) -> list[str]:
         """What stands before a path to distinguish roots: nothing for one root, else the folder's name, numbered if need be."""
+        if self._names is not None:
+            return [f"{name}/" for name in self._names]
         if len(self.projects) == 1:
             return [""]
         names = [project.root.name or "root" for project in self.projects]

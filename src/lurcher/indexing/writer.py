@@ -51,6 +51,11 @@ _SMALL_BYTES, _LARGE_BYTES = 16_000, 64_000
 """Small files come first in a first build, so that its first generation has many files from all over the tree."""
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.5
+"""Dead rows for each live one, above which segments are merged."""
+MAX_LINKED_DEAD_SHARE = 2.0
+"""The same where some segments are linked: more would slow queries down more than they save."""
+MAX_GROWTH, MAX_LINKED_GROWTH = 0.25, 1.0
+"""Rows of other segments for each row of the largest one, above which that one is merged too; and where it is linked."""
 
 
 def write_generation(
@@ -341,21 +346,35 @@ class _SegmentMaker:
         return find_crashing_files(Job([file], self._chunk_chars, None, frozenset(), None, self._changed.tree))
 
 
+def _linked(store: IndexFolder, manifest: Manifest, numbers: Iterable[int]) -> set[int]:
+    """The segments that other indexes have too."""
+    return {number for number in numbers if store.is_linked(manifest.segments[number])}
+
+
+def _choose_merging(keep: list[int], counts: list[int], live: list[int], linked: set[int], *, whole: bool) -> list[int]:
+    """The segments to merge, if any. What other indexes have too takes no room, and a merge would take some: it waits."""
+    own = [i for i in keep if i not in linked]
+    for chosen, share in ((keep, MAX_LINKED_DEAD_SHARE if linked else MAX_DEAD_SHARE), (own, MAX_DEAD_SHARE)):
+        alive = sum(live[i] for i in chosen)
+        if sum(counts[i] for i in chosen) - alive > share * max(alive, 1):
+            return chosen
+    if whole and len(own) > 1:
+        return own
+    if len(keep) <= MAX_SEGMENTS:
+        return []
+    largest = max(keep, key=lambda i: (counts[i], -i))
+    rest = [i for i in keep if i != largest]
+    growth = MAX_LINKED_GROWTH if largest in linked else MAX_GROWTH
+    return keep if sum(live[i] for i in rest) > growth * counts[largest] else rest
+
+
 def _compact(store: IndexFolder, manifest: Manifest, *, whole: bool) -> Manifest:
     """Drop dead segments; merge if there are many, if much is dead, or if a first build is now complete (`whole`)."""
     live = live_rows_by_segment(manifest)
     containers = [store.container(name) for name in manifest.segments]
     counts = [int(container.meta["files"]) for container in containers]
     keep = [i for i, places in enumerate(live) if places]
-    dead = sum(counts[i] - len(live[i]) for i in keep)
-    merging: list[int] = []
-    if dead > MAX_DEAD_SHARE * max(sum(len(live[i]) for i in keep), 1) or (whole and len(keep) > 1):
-        merging = keep
-    elif len(keep) > MAX_SEGMENTS:
-        largest = max(keep, key=lambda i: (counts[i], -i))
-        merging = [i for i in keep if i != largest]
-        if sum(len(live[i]) for i in merging) * 4 > counts[largest]:
-            merging = keep
+    merging = _choose_merging(keep, counts, [len(places) for places in live], _linked(store, manifest, keep), whole=whole)
     if not merging:
         if len(keep) == len(manifest.segments):
             return manifest

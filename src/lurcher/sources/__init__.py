@@ -81,7 +81,7 @@ def find_root(path: Path | str) -> Root:
             raise PathError(
                 f"{path} is inside a git directory, not in a work tree", "name a checked-out folder of the repository"
             )
-        if _has_git(ancestor):
+        if has_git(ancestor):
             return _in_work_tree(ancestor, target, folder)
     for ancestor in around:
         if _own_index(os.path.join(ancestor, INDEX_FOLDER)):
@@ -170,7 +170,7 @@ def _unusable(path: Path | str, error: Exception) -> PathError:
     return PathError(f"{path} cannot be opened: {reason}", "name another folder")
 
 
-def _has_git(folder: str) -> bool:
+def has_git(folder: str) -> bool:
     """A `.git` folder with a HEAD, or the `.git` file of a linked work tree or submodule."""
     marker = os.path.join(folder, ".git")
     try:

@@ -16,14 +16,14 @@ from lurcher.runtime.process import exists
 from lurcher.runtime.stdlib import blake2b, pattern
 from lurcher.sources import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
-from lurcher.storage.container import MAGIC, Container, file_stamp
+from lurcher.storage.container import MAGIC, Container, file_stamp, is_same_but_relinked
 from lurcher.storage.manifest import FILES_FORMAT, FOLDER_TAG, NO_SEGMENT, FileRows, Manifest, ManifestFormat, files_in_use
 from lurcher.storage.segment import FILES, Schema, Segment, check_segment
 from lurcher.storage.snapshot import Snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any
@@ -159,6 +159,45 @@ class IndexFolder:
         name = f"{fill(ContainerWriter(pieces.append))}.{kind}"
         self.memory[name] = Container(b"".join(pieces), name)
         return name
+
+    def link_from(self, other: IndexFolder, names: Iterable[str]) -> None:
+        """Take over files of another index: they are never changed, so a link is as good as a copy. The caller holds the lock.
+
+        CorruptIndex if one is damaged or gone, OSError if nothing can be written here.
+        """
+        from lurcher.storage import disk
+
+        self.prepare()
+        for name in sorted(names):
+            file = other.open_file(name, name.rpartition(".")[2])
+            if not file.trusted:
+                file.verify()
+            try:
+                disk.link_file(other.folder / name, self.folder / name)
+            except FileNotFoundError as error:
+                raise file.corrupt("it was removed meanwhile") from error
+            stamp = file_stamp(os.lstat(self.folder / name))
+            if stamp is not None:
+                self.stamps[name] = stamp
+        disk.sync_folder(self.folder)
+
+    def verify_relinked(self, name: str) -> Stamp | None:
+        """The stamp of a file that has only a new change time, after reading every byte of it; None for any other file."""
+        place = os.path.join(self.place, name)
+        if name in self.memory or not is_same_but_relinked(self.stamps.get(name), file_stamp(os.lstat(place))):
+            return None
+        file = Container.open(place)
+        file.verify()
+        if name != f"{file.digest()}.{name.rpartition('.')[2]}":
+            raise file.corrupt("its content belongs to another name")
+        return file.stamp
+
+    def is_linked(self, name: str) -> bool:
+        """Whether another index has the file too, so that it takes no room of its own."""
+        try:
+            return name not in self.memory and os.lstat(os.path.join(self.place, name)).st_nlink > 1
+        except OSError:
+            return False
 
     def scratch_path(self) -> Path | None:
         """A path for a file that is needed during a build; None where nothing can be written."""

@@ -352,6 +352,11 @@ def file_stamp(status: os.stat_result) -> Stamp | None:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
+def is_same_but_relinked(known: Stamp | None, found: Stamp | None) -> bool:
+    """Whether a file has only a new change time, as it gets when a link to it is made or removed."""
+    return known is not None and found is not None and known != found and known[:2] + known[3:] == found[:2] + found[3:]
+
+
 @cache
 def checksum() -> Checksum:
     """CRC-32: by zlib, or by the kernel on processors where that is several times as fast."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import IO, TypeAlias
 
 
-STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
+STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch", "link")
 """Names of the steps; a process can die after any of them."""
 
 StepObserver: TypeAlias = "Callable[[str, Path], None]"
@@ -39,6 +39,8 @@ PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 """Modes. An index holds the text of files that may be private, so it is private, whatever the umask says."""
 _WRITEBACK_BYTES = 4 << 20
 """Bytes after which writing to disk is started."""
+_UNLINKABLE = (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
+"""Errors of a file that cannot have a second name, or not there: another file system, or one without links."""
 
 
 def observe_steps(observer: StepObserver | None) -> None:
@@ -168,6 +170,30 @@ def create_file(path: Path, text: str) -> None:
         if status.st_size or not stat.S_ISREG(status.st_mode):
             return
     write_scratch(path, [text.encode()])
+
+
+def link_file(source: Path, target: Path) -> None:
+    """Give a file that is never changed a second name; where that is impossible, as on another file system, copy it.
+
+    The name survives a power cut once the folder is flushed. FileNotFoundError if the file is gone.
+    """
+    announce_step("link", target)
+    with suppress(FileNotFoundError):
+        target.unlink()  # left by a killed process
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _UNLINKABLE:
+            raise
+        _copy_file(source, target)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as handle, AtomicFile(target.parent, "copy") as draft:
+        while piece := handle.read(_WRITEBACK_BYTES):
+            draft.write(piece)
+        draft.commit(target.name)
 
 
 def remove_file(path: Path, *, must: bool = False) -> bool:

@@ -365,6 +365,11 @@ HISTORY = Parameter(
 )  # fmt: skip
 REBUILD = Parameter("rebuild", "switch", "make it anew from nothing", mcp={"help": "from nothing", "default": False})
 
+WORKSPACE = Parameter("workspace", "switch", "search the repositories of the workspace instead (lurcher workspace)")
+REPO = Parameter(
+    "repo", help="of the workspace only this repository, or those that match", metavar="NAME", many=True, http={},
+)  # fmt: skip
+
 # -- where the index is -------------------------------------------------------------------------------------------------------
 
 STORE = Parameter("store", help="a shared store; local: none", metavar="URL", default="LURCHER_STORE")
@@ -389,6 +394,6 @@ SHOWN = (CONTEXT, SNIPPET_LINES, FLAT, EXPLAIN)
 
 SEARCH = (
     QUERY, PATHS, SOURCE, MODE, SEMANTIC, LITERAL, *EXACTLY, STRUCTURAL, RANKING, SINCE, UNTIL, AUTHOR, OUTCOME, *ORDER, TAG,
-    LIBRARY, *PAGE, *FILTERS, *SHOWN, STORE, PROJECT, FALLBACK, TIMINGS, NO_REFRESH, *OUTPUT,
+    LIBRARY, *PAGE, *FILTERS, *SHOWN, WORKSPACE, REPO, STORE, PROJECT, FALLBACK, TIMINGS, NO_REFRESH, *OUTPUT,
 )  # fmt: skip
 """What `lurcher search` takes."""

@@ -19,6 +19,7 @@ from lurcher.runtime.process import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, read_head
 from lurcher.storage import IndexFolder
+from lurcher.storage.manifest import files_in_use
 from lurcher.types import Degraded, Progress
 from lurcher.vectors import Model
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = "history"
 _LOCK_WAIT_SECONDS = 0.25
+_SEED_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         self.settings = settings
         self.model = model
         self._place = place
+        self.root_index: RootIndex | None = None
+        """The index of the root, whose other work trees may have a history index to begin with."""
         root = top if folder.is_relative_to(top) else None
         around = IndexFolder(str(folder.parent), root=root)
         store = IndexFolder(str(folder), root=root, schema=COMMITS, format=HISTORY_FORMAT, within=around)
@@ -84,7 +88,9 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
 
         folder = project.store.folder / FOLDER
         place = None if folder.is_relative_to(project.root.path) else digest_root(project.root)
-        return cls(project.root.path, project.settings, folder, project.model, place)
+        index = cls(project.root.path, project.settings, folder, project.model, place)
+        index.root_index = project
+        return index
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -132,6 +138,8 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         manifest = self._generation.manifest(notes)
         if (refresh or not manifest.generation) and not self._is_up_to_date(manifest, head):
             manifest = self._update_unless_locked(manifest, head, seconds, progress, notes)
+        if refresh and self._generation.was_relinked():
+            self._renew_stamps()
         if seconds is None:
             self._remove_leftovers(manifest)
         manifest = self._with_vectors(manifest, progress, notes, refresh, seconds is not None)
@@ -285,6 +293,8 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             try:
                 with self.store.lock(wait):
                     manifest = self.current_manifest()
+                    if not manifest.generation:
+                        manifest = self._seed(notes) or manifest
                     if self._is_up_to_date(manifest, head):
                         return manifest
                     return self._update_index(manifest, head, seconds, progress)
@@ -295,6 +305,37 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
                     return manifest
                 if time.monotonic() >= deadline:
                     raise
+
+    def _seed(self, notes: list[Degraded]) -> HistoryManifest | None:
+        """Begin with the history index of another work tree; None where there is none of use. Under the lock."""
+        if self.root_index is None or not self.store.writable:
+            return None
+        from lurcher.indexing.seed import seeding_indexes
+
+        for other in map(HistoryIndex.for_root, seeding_indexes(self.root_index)):
+            for _ in range(_SEED_ATTEMPTS):
+                identity = other.identity()
+                try:
+                    found = other.read_from_disk()
+                except (IndexError_, OSError) as problem:
+                    notes.append(_unshared(other, problem))
+                    break
+                if found is None:
+                    break
+                try:
+                    self.store.link_from(other.store, files_in_use(found[0]))
+                except CorruptIndex as problem:
+                    if other.identity() != identity:
+                        continue  # its writer has replaced what we were about to link
+                    notes.append(_unshared(other, problem))
+                    break
+                except OSError as error:
+                    self.store.fall_back_to_memory(error)
+                    return None
+                manifest = found[0].replace(generation=1, fingerprint=self.fingerprint)
+                self.commit(manifest)
+                return manifest
+        return None
 
     def _is_up_to_date(self, manifest: HistoryManifest, head: Head) -> bool:
         same_limit = manifest.max_commits == self.settings.history.max_commits
@@ -323,6 +364,11 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             updated = write()
         self._generation.adopt(updated)
         return updated
+
+
+def _unshared(other: HistoryIndex, problem: IndexError_ | OSError) -> Degraded:
+    reason = problem.message if isinstance(problem, IndexError_) else f"it cannot be read: {problem.strerror}"
+    return Degraded("history", f"the history index of {other.top} could not be shared: {reason}", "")
 
 
 def history_status(project: RootIndex) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.scip_edges import open_edges
-from lurcher.indexing.status import folder_bytes
+from lurcher.indexing.status import folder_bytes, linked_entry
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages import outdated
 from lurcher.runtime.process import format_count
@@ -251,6 +251,10 @@ def _describe(index: _AnyIndex, check: str, manifest: Manifest | HistoryManifest
     held = "every file opens" if quick else "every byte, table and text is intact"
     message = f"generation {manifest.generation}: {format_count(len(manifest.rows), 'file')} in {segments}"
     yield Finding(check, OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
+    linked = linked_entry(index, manifest)
+    if linked["bytes"]:
+        others = first_few(linked["with"]) or "another index"
+        yield Finding(check, OK, f"{linked['bytes'] / 1e6:,.1f} MB of it are shared with {others}")
     yield from _check_grammars_used(index, manifest)
 
 

@@ -121,6 +121,29 @@ def repository_at(top: Path) -> Repository | None:
     return found
 
 
+def other_work_trees(top: str) -> list[tuple[str, bool]]:
+    """The tops of the other work trees of a repository, and whether each has the same commit checked out.
+
+    What the repository says of them is believed only where they say the same of it.
+    """
+    found = find_repository(top)
+    if found is None:
+        return []
+    tops = [os.path.dirname(found.common)] if os.path.basename(found.common) == ".git" else []
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(f"{found.common}/worktrees")):
+            raw = read_regular(f"{found.common}/worktrees/{name}/gitdir", _MAX_FILE)
+            if not isinstance(raw, str) and b"\0" not in raw:
+                place = os.path.join(f"{found.common}/worktrees/{name}", os.fsdecode(raw.rstrip(b"\r\n")))
+                tops.append(os.path.dirname(os.path.realpath(place)))
+    own, others = _read_head_files(found), []
+    for other in dict.fromkeys(tops):
+        there = find_repository(other)
+        if there is not None and there.common == found.common and there.own != found.own:
+            others.append((other, own is not None and _read_head_files(there) == own))
+    return others
+
+
 def read_head(top: Path) -> Head | None:
     """HEAD of the repository at `top`; None if there is no repository."""
     found = repository_at(top)

@@ -345,7 +345,7 @@ def run_mcp(parsed: Namespace) -> int:
         return FOUND
     from lurcher.surfaces.mcp import serve_stdio
 
-    serve_stdio(parsed.root, overrides_of(parsed.set))
+    serve_stdio(parsed.root, overrides_of(parsed.set), workspace=parsed.workspace)
     return FOUND
 
 

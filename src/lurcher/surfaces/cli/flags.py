@@ -172,11 +172,26 @@ COMMANDS: tuple[Command, ...] = (
                 "scip", help="also keep what this SCIP index says about references, in place of what was kept before",
                 metavar="FILE", many=True,
             ),
+            Parameter(
+                "seed", help="begin a first index with what the index of this checkout has in common with it", metavar="FOLDER",
+            ),
             Parameter("clear", "switch", "remove it; with --store, from there"),
             Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"),
             p.STORE, p.PROJECT, p.JSON, p.SET, p.QUIET.but(help="no progress on a terminal; with --watch, only errors"),
         ),
         "lurcher index --watch",
+    ),
+    Command(
+        "workspace", "choose the repositories that search --workspace asks together, and keep their indexes up to date",
+        (
+            Parameter("action", help="what to do", place="first", choices=("add", "remove", "list", "refresh")),
+            p.PATHS.but(
+                help="to add: folders, or patterns such as '~/src/*'; to remove or refresh: names, or patterns of names",
+                default=None,
+            ),
+            Parameter("yes", "switch", "index a home folder, a whole disk or a system folder without asking"), *_INSPECT,
+        ),
+        "lurcher workspace add '~/src/*'",
     ),
     Command(
         "export", "write the definitions of the index for other programs: as a SCIP index, or as tags for editors",
@@ -191,7 +206,8 @@ COMMANDS: tuple[Command, ...] = (
         (
             p.PATHS,
             *_LISTEN,
-            Parameter("open", "switch", "open the page in the browser"), p.SET,
+            Parameter("open", "switch", "open the page in the browser"),
+            p.WORKSPACE.but(help="also answer about the repositories of the workspace, at /api/workspace"), p.SET,
         ),
         "lurcher serve --open",
     ),
@@ -245,6 +261,7 @@ COMMANDS: tuple[Command, ...] = (
             Parameter(
                 "root", help="allow only what is below this folder", metavar="FOLDER", many=True, default="the project here"
             ),
+            p.WORKSPACE.but(help="allow the repositories of the workspace, and search them as one"),
             Parameter("http", "switch", "serve many agents over HTTP instead, at /mcp"), *_LISTEN, p.SET,
         ),
         "lurcher mcp --root ~/project",
@@ -311,13 +328,18 @@ _GROUPS = {
         "limit", "budget", "continue", "context", "snippet_lines", "flat", "explain", "format", "json", "timings", "quiet",
     ),
     "ranking": ("ranking", "rerank", "no_rerank", "fusion", "alpha", "mmr"),
-    "index and settings": ("no_refresh", "store", "project", "fallback", "set"),
+    "index and settings": ("no_refresh", "workspace", "repo", "store", "project", "fallback", "set"),
 }  # fmt: skip
 """The flags of a long help, by what they are for."""
 _RARE = frozenset(
-    "case_sensitive multiline flat timings no_rerank fusion alpha mmr no_refresh store project fallback".split()
-)  # fmt: skip
+    """
+    alpha case_sensitive continue fallback flat fusion library mmr multiline no_refresh no_rerank project ranking repo semantic
+    store timings word
+    """.split()
+)
 """Flags that only --help-all shows."""
+_RARE_IN_SEARCH = frozenset(("author", "outcome", "tag", "until"))
+"""Those of a command of their own, which shows them."""
 _GROUPED = ("search", "history", "notes")
 """Commands with so many flags that their help has groups."""
 
@@ -367,7 +389,8 @@ def build_parser(only: str | None = None, *, rare: bool = True) -> Any:
         for title, names in _GROUPS.items():
             group = child.add_argument_group(title)
             for parameter in sorted((flag for flag in flags if flag.name in names), key=lambda flag: names.index(flag.name)):
-                _add(group, parameter, hidden=parameter.name in _RARE and not rare)
+                hidden = parameter.name in _RARE or (command.name == "search" and parameter.name in _RARE_IN_SEARCH)
+                _add(group, parameter, hidden=hidden and not rare)
         for parameter in flags:
             assert any(parameter.name in names for names in _GROUPS.values()), f"--{parameter.name} is in no group"
     parser.color = False  # newer versions of argparse would colour the help

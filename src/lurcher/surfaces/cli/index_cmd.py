@@ -39,6 +39,9 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
     if parsed.scip and (parsed.watch or parsed.clear):
         raise UsageError(f"--scip and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    for flag in ("watch", "clear", "rebuild"):
+        if parsed.seed and getattr(parsed, flag):
+            raise UsageError(f"--seed and --{flag} contradict each other", "use one of them")
     if parsed.yes:
         parsed.set.append(AGREED)
     if parsed.library:
@@ -52,7 +55,7 @@ def run_index(parsed: Namespace) -> int:
             status: dict[str, Any] = {"cleared": engine.clear()}
         else:
             status = engine.index(
-                rebuild=parsed.rebuild, history=parsed.history, scip=parsed.scip, progress=meter.update
+                rebuild=parsed.rebuild, history=parsed.history, scip=parsed.scip, seed=parsed.seed, progress=meter.update
             )
     if parsed.json:
         print_json(status)
@@ -121,7 +124,7 @@ def _replace_file(path: Path, pieces: Sequence[bytes]) -> None:
 
 def _index_libraries(parsed: Namespace) -> int:
     """Makes, updates or removes the index of installed dependencies."""
-    for flag in ("watch", "history", "scip"):
+    for flag in ("watch", "history", "scip", "seed"):
         if getattr(parsed, flag):
             raise UsageError(f"--{flag} is not for --library", "leave one of them out")
     if parsed.store not in (None, "local"):

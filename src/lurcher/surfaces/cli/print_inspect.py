@@ -420,6 +420,8 @@ def _print_root(entry: dict[str, Any]) -> None:
         _print_unparsed(entry["by_lines"], row)
         ratio = f", {entry['ratio']:.2f} times the text" if entry["ratio"] is not None else ""
         row("size", f"{_size(entry['disk_bytes'])}{ratio}")
+        if entry["linked"]["bytes"]:
+            row("shared", _linked_line(entry["linked"]))
         for segment in entry["segments"]:
             dead = f", {segment['dead']:,} dead" if segment["dead"] else ""
             live = format_count(segment["live"], "file")
@@ -438,6 +440,12 @@ def _print_root(entry: dict[str, Any]) -> None:
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
             row("", f"{reason}  {path}")
+
+
+def _linked_line(entry: dict[str, Any]) -> str:
+    others = entry["with"]
+    more = f" and {len(others) - _FEW:,} more" if len(others) > _FEW else ""
+    return f"{_size(entry['bytes'])} of it, with {', '.join(others[:_FEW]) or 'another index'}{more}: it takes room once"
 
 
 def _scip_line(entry: dict[str, Any]) -> str:

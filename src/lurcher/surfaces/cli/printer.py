@@ -228,6 +228,7 @@ def _link_to_commit(commit: dict[str, Any]) -> str:
 def _place_lines(hit: Hit, painter: Painter, path: str, file: Path | str) -> Iterable[str]:
     """The first place of a hit."""
     version = painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else ""
+    version = painter.dim(f"  {printable(hit.repository)}") if hit.repository else version
     yield _heading(hit, painter, painter.path(path)) + version
     if hit.note is not None:
         yield _note_line(hit.note, painter)

@@ -200,23 +200,17 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
     query = _query_text(parsed.query)
     for flag, name in (("since", "since"), ("until", "until"), ("author", "author"), ("outcome", "outcomes"), ("tag", "tags")):
         options[name] = getattr(parsed, flag, None) or ((), None)[flag in ("since", "until", "author")]
+    options |= {
+        "sources": None if source is None else [source], "ranking": getattr(parsed, "ranking", None), **filter_options(parsed),
+        **page_options(parsed), "rerank": [] if parsed.no_rerank else parsed.rerank or None, "fusion": parsed.fusion,
+        "alpha": parsed.alpha, "mmr": parsed.mmr, "refresh": not parsed.no_refresh,
+    }  # fmt: skip
+    if getattr(parsed, "workspace", False) or getattr(parsed, "repo", None):
+        return _search_workspace(parsed, query, options)
     soon = source in (None, "code") and not options.get("libraries")
     with engine_for(parsed, bare=source == "history", soon=soon) as engine, Meter(parsed.quiet) as meter:
         first = is_watched(parsed) and not engine.indexed
-        answer = engine.search(
-            query,
-            sources=None if source is None else [source],
-            ranking=getattr(parsed, "ranking", None),
-            **filter_options(parsed),
-            **page_options(parsed),
-            rerank=[] if parsed.no_rerank else parsed.rerank or None,
-            fusion=parsed.fusion,
-            alpha=parsed.alpha,
-            mmr=parsed.mmr,
-            refresh=not parsed.no_refresh,
-            progress=meter.update,
-            **options,
-        )
+        answer = engine.search(query, progress=meter.update, **options)
         status = show_answer(parsed, answer, engine, timings=parsed.timings)
         if first and engine.indexed:
             from lurcher.surfaces.cli.start import suggest_commands
@@ -228,6 +222,21 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
 def is_watched(parsed: Namespace) -> bool:
     """Whether a person reads what a command prints beside its result."""
     return not parsed.quiet and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def _search_workspace(parsed: Namespace, query: str, options: dict[str, Any]) -> int:
+    for flag in ("path", "store", "project", "library"):
+        if getattr(parsed, flag):
+            what = "a PATH" if flag == "path" else f"--{flag}"
+            raise UsageError(f"--workspace and {what} contradict each other", "use one of them; --repo chooses repositories")
+    from lurcher.server.repositories import RepositoryEngine
+
+    workspace = RepositoryEngine.open(overrides_of(parsed.set))
+    with Meter(parsed.quiet) as meter:
+        answer = workspace.search(query, repositories=parsed.repo, progress=meter.update, **options)
+    # An answer without hits names no file, so any engine will do.
+    engine = workspace.engine or workspace.engine_of(workspace.repositories[:1])
+    return show_answer(parsed, answer, engine, timings=parsed.timings)
 
 
 def _check_source(parsed: Namespace) -> None:

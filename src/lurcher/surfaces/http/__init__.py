@@ -84,7 +84,12 @@ def run(engine: Engine, parsed: Namespace) -> None:
         from lurcher.surfaces.http.server import make_server
         from lurcher.surfaces.http.service import Service
 
-        service = Service(engine)
+        workspace = None
+        if parsed.workspace:
+            from lurcher.server.repositories import RepositoryEngine
+
+            workspace = RepositoryEngine.open(overrides_of(parsed.set))
+        service = Service(engine, workspace=workspace)
         app = build_app(
             engine, access, editor=check_editor(settings.serve.editor), service=service,
             beside=mounted_apps(engine, overrides_of(parsed.set), access.hosts),
@@ -110,8 +115,11 @@ def run_mcp(roots: Sequence[str], overrides: Mapping[str, Any], parsed: Namespac
     import asyncio
 
     from lurcher import config
-    from lurcher.surfaces.mcp import streamable_app
+    from lurcher.surfaces.mcp import open_workspace, streamable_app
 
+    workspace = None
+    if parsed.workspace:
+        workspace, roots = open_workspace(roots, overrides)
     with listen(config.load(None, overrides), parsed) as (bound, access, where):
         from starlette.applications import Starlette
         from starlette.routing import Route
@@ -120,7 +128,7 @@ def run_mcp(roots: Sequence[str], overrides: Mapping[str, Any], parsed: Namespac
         from lurcher.surfaces.http.server import make_server
 
         # The guard checks Host and Origin, for the port that is really used.
-        app = streamable_app(roots or ["."], overrides, hosts=None)
+        app = streamable_app(roots or ["."], overrides, hosts=None, workspace=workspace)
         inner = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: app.lifespan())
         guard = Guard(inner, port=access.port, hosts=access.hosts, token=access.token, loopback=access.loopback)
         server = make_server(guard, lambda: None)

@@ -20,6 +20,7 @@ from lurcher.types import Answer, Degraded, Hit
 if TYPE_CHECKING:
     from lurcher.engine import Engine
     from lurcher.inspect.outline import FileAnswer
+    from lurcher.server.repositories import RepositoryEngine
     from lurcher.server.unindexed import Glimpse
 
 
@@ -50,6 +51,8 @@ class Endpoint:
     """Whether the answer may be cached until the tree or the history changes."""
     lasts: Callable[[Mapping[str, Any]], bool] = lambda values: True
     """Whether that holds for these values."""
+    of_workspace: bool = False
+    """Whether it asks the user's workspace, which is called in the place of the engine."""
 
     @property
     def path(self) -> str:
@@ -126,6 +129,15 @@ def _check_source(source: str, values: Values) -> None:
 
 def _search(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return _answer_data(run_search(engine, values, check), values)
+
+
+def _search_workspace(workspace: RepositoryEngine, values: Values, check: bool) -> dict[str, Any]:
+    options = {name: value for name, value in _options(values).items() if name != "libraries"}
+    return _answer_data(workspace.search(values["q"], repositories=values.get("repo", ()), check=check, **options), values)
+
+
+def _repositories(workspace: RepositoryEngine, values: Values, check: bool) -> dict[str, Any]:
+    return {"repositories": workspace.status()}
 
 
 def _search_early(engine: Engine, values: Values, glimpse: Glimpse) -> dict[str, Any]:
@@ -353,6 +365,17 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ),
         _search, {"q": "how are redirects followed"}, _needs_history, lambda values: not _needs_history(values),
         lasts=_only_here, asks_tree=_needs_tree, early=_search_early,
+    ),
+    Endpoint(
+        "workspace", "The best answer of all repositories of the workspace; `lurcher serve --workspace` has it.",
+        (
+            *_take(p.QUERY, p.REPO, p.MODE, p.RANKING, *p.FILTERS), *_PAGE, *_EXACTLY, p.TIMINGS.on(HTTP),
+        ),
+        _search_workspace, asks_index=_never, asks_tree=_never, cached=False, of_workspace=True,
+    ),
+    Endpoint(
+        "repositories", "The repositories of the workspace: name, folder, and whether each has an index.", (), _repositories,
+        asks_index=_never, asks_tree=_never, cached=False, of_workspace=True,
     ),
     Endpoint(
         "facets", "How the first hits spread over sources, languages, folders, outcomes, years, tags and authors.",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import IndexError_, LurcherError
+from lurcher.errors import IndexError_, LurcherError, Template, UsageError
 from lurcher.runtime.process import Cancelled, LruCache, run_cancellable
 from lurcher.server.session import SMALL_TREE_BYTES, Build, Unwritable, make_request
 from lurcher.server.unindexed import WAIT_SECONDS, Glimpse, UnindexedSearch, size_of
@@ -26,6 +26,7 @@ from lurcher.surfaces.wording import Wording
 if TYPE_CHECKING:
     from lurcher.engine import Engine
     from lurcher.indexing.freshness import TreeState
+    from lurcher.server.repositories import RepositoryEngine
 
 WORKERS = 2
 MOST_BYTES = 32 << 20
@@ -46,9 +47,11 @@ _POLL = 2.0
 
 class Service:
     def __init__(
-        self, engine: Engine, *, workers: int = WORKERS, most_waiting: int = MOST_WAITING, seconds: float = SECONDS
-    ) -> None:
+        self, engine: Engine, *, workers: int = WORKERS, most_waiting: int = MOST_WAITING, seconds: float = SECONDS,
+        workspace: RepositoryEngine | None = None,
+    ) -> None:  # fmt: skip
         self.engine = engine
+        self._workspace = workspace
         self.hub = Hub()
         self.cache = AnswerCache()
         self._pool = ThreadPoolExecutor(workers, "lurcher-ask")
@@ -285,6 +288,11 @@ class Service:
 
     def _answer(self, endpoint: Endpoint, values: Mapping[str, Any], seen: TreeState | None) -> dict[str, Any]:
         """Runs an endpoint; the tree is not checked again if `seen` is still its state."""
+        if endpoint.of_workspace:
+            if self._workspace is None:
+                raise UsageError("this server does not show the workspace", Template("start it anew: {serve: workspace}"))
+            found_there: dict[str, Any] = endpoint.run(self._workspace, values, True)
+            return found_there
         if seen is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
             return self._answer_early(endpoint, values)
         if seen is not None and endpoint.asks_index(values):

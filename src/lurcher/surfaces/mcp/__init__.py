@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lurcher import config
-from lurcher.errors import MissingExtra
+from lurcher.errors import MissingExtra, Template, UsageError
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from lurcher.server.repositories import RepositoryEngine
 
 
 def need_extra() -> None:
@@ -34,9 +36,22 @@ def need_extra() -> None:
         raise MissingExtra("the MCP server needs the package mcp, version 2 or later", f"run: {install_command('mcp')}")
 
 
-def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None) -> None:
-    """Serve one client over standard input and output until it goes away."""
+def open_workspace(roots: Sequence[str], overrides: Mapping[str, Any] | None) -> tuple[RepositoryEngine, list[str]]:
+    """The user's workspace, and the folders of its repositories."""
+    from lurcher.server.repositories import RepositoryEngine
+
+    if roots:
+        raise UsageError(Template("{workspace} and {root} contradict each other"), "use one of them")
+    workspace = RepositoryEngine.open(overrides)
+    return workspace, [entry.place for entry in workspace.repositories if os.path.isdir(entry.place)]
+
+
+def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None, *, workspace: bool = False) -> None:
+    """Serve one client over standard input and output until it goes away; with `workspace` its repositories."""
     need_extra()
+    served = None
+    if workspace:
+        served, roots = open_workspace(roots, overrides)
     from lurcher.surfaces.mcp.requests import starting_access
 
     config.load(None, overrides)  # so that a wrong flag is reported now, not with the first answer
@@ -48,7 +63,7 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
 
     from lurcher.surfaces.mcp.server import MCPServer, stdio_streams
 
-    server = MCPServer(access, overrides, given=bool(roots), alone=True)
+    server = MCPServer(access, overrides, given=bool(roots), alone=True, workspace=served)
     threading.Thread(target=_warm_up, daemon=True).start()
 
     async def serve() -> None:
@@ -105,6 +120,7 @@ def streamable_app(
     hosts: Sequence[str] | None = ("127.0.0.1:*", "localhost:*", "[::1]:*"),
     origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"),
     most_bytes: int = 4_000_000,
+    workspace: RepositoryEngine | None = None,
 ) -> MountedMCP:
     """The same server over streamable HTTP.
 
@@ -121,7 +137,8 @@ def streamable_app(
     from lurcher.surfaces.mcp.requests import starting_access
     from lurcher.surfaces.mcp.server import MCPServer
 
-    server = MCPServer(starting_access([str(root) for root in roots], Path.cwd()), overrides, surface="mcp-http")
+    access = starting_access([str(root) for root in roots], Path.cwd())
+    server = MCPServer(access, overrides, surface="mcp-http", workspace=workspace)
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=hosts is not None, allowed_hosts=list(hosts or ()), allowed_origins=list(origins)
     )

@@ -32,6 +32,7 @@ from lurcher.errors import LurcherError, PathError
 from lurcher.runtime import VERSION
 from lurcher.runtime.process import Cancelled, pause, run_cancellable
 from lurcher.server import token_stats
+from lurcher.server.repositories import RepositoryEngine
 from lurcher.server.session import Build, Session
 from lurcher.sources import find_root
 from lurcher.surfaces.mcp import tools
@@ -74,11 +75,14 @@ class MCPServer:
         alone: bool = False,
         surface: str = "mcp",
         structured: bool = False,
+        workspace: RepositoryEngine | None = None,
     ) -> None:
         """`given` says that the user chose the folders: clients are limited to them. Else a client's own roots replace them.
 
-        With `structured` every client gets data, not only those that ask for it.
+        With `structured` every client gets data, not only those that ask for it. A `workspace` is searched in the place of all
+        folders together.
         """
+        self._workspace = workspace
         self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
         self._structured = structured
         self._engines: OrderedDict[tuple[Path, ...], Session] = OrderedDict()
@@ -161,7 +165,7 @@ class MCPServer:
         if tool.name == "status":
             data = await self._thread(lambda: status_data(served), stop)
             return ToolResult(status_text(WORDING.render_json(data)), WORDING.render_json(data))
-        call = Call(served, access, _Reporter(ctx, stop), self._engine_for, self._wants_data(ctx))
+        call = Call(served, access, _Reporter(ctx, stop), self._engine_for, self._wants_data(ctx), self._workspace)
         result: ToolResult = await self._thread(partial(self._run_tool, tool, call, given), stop)
         return result
 
@@ -173,7 +177,7 @@ class MCPServer:
         if result.paths and engine.settings.savings.count:
             exact = given.get("mode") in ("literal", "structural")  # a grep does that, or cannot
             question = "" if exact else given.get(_GREPPED.get(tool.name, ""), "")
-            files = [engine.locate(path) for path in result.paths] if question and not engine.elsewhere else []
+            files = [call.locate(path) for path in result.paths] if question and not engine.elsewhere else []
             self._counter.count(tool.name, result.tokens, question, files)
         return result
 

@@ -27,6 +27,7 @@ from lurcher.types import Answer, Degraded, Progress, silent, with_headers
 if TYPE_CHECKING:
     from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.context import ContextAnswer, Section
+    from lurcher.server.repositories import RepositoryEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,28 @@ class Call:
     """Opens the session for some of the folders."""
     structured: bool = False
     """Whether the client asked for data, which takes a part of the budget."""
+    workspace: RepositoryEngine | None = None
+    """Searches many folders as one, where there is a workspace."""
 
     def hits_budget(self, budget: int) -> int:
         """The part of a budget for the texts of hits; the rest is for their locations, or fields, and for notes."""
         return max(1, budget * 2 // 5 if self.structured else budget - min(budget // 2, 60 + budget // 20))
 
+    def locate(self, path: str) -> Path:
+        """The file that a hit's path stands for."""
+        return self._in_workspace(path) or self.served.engine.locate(path)
+
+    def _in_workspace(self, path: str) -> Path | None:
+        """The file of a hit of the workspace, whose path begins with the name of its repository."""
+        name, _, rest = path.partition("/")
+        known = self.workspace.repositories if self.workspace is not None else ()
+        return next((Path(entry.place, rest) for entry in known if entry.name == name), None)
+
     def resolve(self, path: str, engine: Engine | None = None) -> Path:
         """The file or folder of a path; raises PathError if it is outside of the allowed roots."""
+        place = self._in_workspace(path) if self.is_wide else None
+        if place is not None:
+            return self.access.check(str(place))
         engine = engine or self.served.engine
         if len(engine.roots) > 1 and not Path(path).is_absolute() and "\0" not in path:
             try:
@@ -79,6 +95,11 @@ class Call:
         """Whether a path of an answer may be shown."""
         place = engine.locate(path)
         return any(place.is_relative_to(folder) for folder in self.access.folders)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether several folders are asked."""
+        return len(self.access.folders) > 1
 
     @property
     def is_narrowed(self) -> bool:
@@ -138,6 +159,12 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
             raise UsageError("'path' is not for libraries", "name one with 'library'")
         library: dict[str, Any] = {**options, "sources": [given["source"] or LIBRARIES], "libraries": given["library"] or []}
         return answers.render_search(call.served.engine.search(given["query"], **library), budget)
+    if call.workspace is not None and not given["path"] and given["source"] in (None, "code", "notes") and call.is_wide:
+        places = set(map(str, call.access.folders))
+        names = [entry.name for entry in call.workspace.repositories if entry.place in places]
+        if names:
+            answer = call.workspace.search(given["query"], repositories=names, **{**options, "paths": []})
+            return answers.render_search(answer, budget)
     if given["source"] in ("history", ALL):
         try:
             with scope.served.with_history() as engine:
