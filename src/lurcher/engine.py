@@ -489,17 +489,13 @@ class Engine:
 
     @property
     def shares(self) -> bool:
-        """Whether a shared store answers questions about code."""
+        """Whether a shared store answers."""
         return self._store is not None
 
     @property
     def elsewhere(self) -> bool:
-        """Whether a shared store answers for a project that is not checked out here: it can answer only some questions."""
+        """Whether a shared store answers for a project that is not checked out here."""
         return self._store is not None and self._store.shared.remote
-
-    def check_here(self) -> None:
-        """An error where the project is elsewhere."""
-        self._local("this question")
 
     @property
     def indexed(self) -> bool:

@@ -311,9 +311,6 @@ class StoreSettings(Section):
         choices=("engine", "60"),
     )  # fmt: skip
     seconds: float = setting(10.0, "How long one request to it may take, with all retries.", low=0.05, high=3600)
-    max_read_bytes: int = setting(
-        256 << 20, "How much of the index in it one question may read; one that needs more is refused.", low=1 << 20
-    )
 
 
 class PostgresSettings(Section):

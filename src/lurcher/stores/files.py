@@ -37,10 +37,13 @@ LAYOUT = "layout"
 """The page that lists the files."""
 CODE, HISTORY = "code", "history"
 """The indexes that a project can have."""
-_FORMAT = 1
+FORMAT = 1
+"""Of the layout."""
 BLOCK = 1 << 16
 _BATCH = 48
 """Blocks in one request, 3 MB."""
+MAX_READ_BYTES = 512 << 20
+"""What one question may read: the vectors of more than a million units, for example. Hand-set."""
 _MAX_AHEAD = 32
 """Blocks of text that are fetched ahead where it is read in order."""
 _NAME = re.compile(r"[0-9a-f]{24}\.(?:segment|vectors|outcomes|manifest)")
@@ -75,7 +78,7 @@ class Layout:
 
     def encode(self) -> bytes:
         parts = {name: [part.manifest, part.about] for name, part in self.parts.items()}
-        return encode(json.dumps({"format": _FORMAT, "parts": parts, "files": self.files}, sort_keys=True).encode())
+        return encode(json.dumps({"format": FORMAT, "parts": parts, "files": self.files}, sort_keys=True).encode())
 
 
 def decode_layout(data: bytes | None) -> Layout | None:
@@ -84,7 +87,7 @@ def decode_layout(data: bytes | None) -> Layout | None:
         return None
     try:
         found = json.loads(decode(data, "list of files"))
-        if found["format"] != _FORMAT:
+        if found["format"] != FORMAT:
             return None
         parts = {str(name): Part(str(manifest), str(about)) for name, (manifest, about) in found["parts"].items()}
         files = {str(name): int(size) for name, size in found["files"].items()}
@@ -301,7 +304,7 @@ class _StoredText(PackedSection):
 class BlockReader:
     """Opens the index files of one project in a store. Files stay open from one generation to the next. Thread-safe."""
 
-    def __init__(self, store: Store, project: str, limit: int) -> None:
+    def __init__(self, store: Store, project: str, limit: int = MAX_READ_BYTES) -> None:
         self._store, self._project, self._limit = store, project, limit
         self._layout, self._generation = Layout(), 0
         self._opened: dict[str, StoredContainer] = {}
@@ -346,7 +349,7 @@ class BlockReader:
         if self._read + len(numbers) * BLOCK > self._limit:
             raise ReadLimit(
                 f"this question would read more than {format_count(self._limit >> 20, 'megabyte')} of the index in the store",
-                Template("name a folder or a language, raise store.max_read_bytes, or ask in a checkout: {store=local}"),
+                Template("name a folder or a language, or ask in a checkout: {store=local}"),
             )
         for first in range(0, len(numbers), _BATCH):
             names = {block_name(file, number): number for number in numbers[first : first + _BATCH]}

@@ -244,6 +244,21 @@ class SharedStore:
         return status
 
 
+def list_projects(settings: Settings, here: Path) -> dict[str, Any]:
+    """Every project of the store that the settings name, and what it has of each."""
+    shared = find_shared_store(settings, [here])
+    if shared is None:
+        raise UsageError("no shared store is set", Template("name one: {store=URL}, or LURCHER_STORE"))
+    try:
+        heads = ((name, shared.store.head(name)) for name in shared.store.projects())
+        projects = [_describe_head(name, head) for name, head in heads if head is not None]
+    except StoreError as problem:
+        raise shared.add_context(problem) from problem.__cause__
+    finally:
+        shared.close()
+    return {"store": redact_url(user_setting(settings, "store.url")), "projects": projects}
+
+
 def local_history(project: RootIndex) -> LocalPart | None:
     """The index of a checkout's commits, to be sent; None where there is none. Nothing is indexed for it."""
     from lurcher.corpora.history.index import HistoryIndex
@@ -266,6 +281,7 @@ def _describe_head(name: str, head: Head) -> dict[str, Any]:
         "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
         "files": head.files, "units": head.units, "dims": head.dims,
         "commits": int(head.more["commits"]) if head.more.get("commits", "").isdecimal() else 0,
+        "whole": "index_files" in head.more,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from lurcher.storage.vectors import read_vectors
 from lurcher.stores import records
 from lurcher.stores.base import Head, Listed, Store, StoredFile
 from lurcher.stores.export import ExportItem, export_files
-from lurcher.stores.files import CODE, HISTORY, LocalPart, write_files
+from lurcher.stores.files import CODE, FORMAT, HISTORY, LocalPart, write_files
 from lurcher.stores.query import embed_files, head_entry
 from lurcher.stores.vocabulary import (
     CONTENTS,
@@ -272,6 +272,7 @@ class _Sync:
             **{f"length.{field}": str(_total_length(snapshot, field)) for field in FIELD_WEIGHTS},
             "keys": _digest(local_files),
             "commits": self._commit_count(),
+            "index_files": str(FORMAT),
             "languages": " ".join(snapshot.languages),
             "made_with": json.dumps(self._inputs, sort_keys=True),
             "model": self._model,

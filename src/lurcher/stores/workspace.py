@@ -54,7 +54,7 @@ class SharedIndex(RootIndex):
     def __init__(self, shared: SharedStore, project: str, settings: Settings, model: Model) -> None:
         self._shared, self.project = shared, project
         self.settings, self.model, self.index_dir = settings, model, None
-        self.reader = BlockReader(shared.store, project, settings.store.max_read_bytes)
+        self.reader = BlockReader(shared.store, project)
         self.store = StoredFolder(self.reader)
         self.root = Root(f"/{project}", False, "")
         self.monitor = None
