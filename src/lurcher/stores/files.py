@@ -3,8 +3,11 @@
     layout       one page: which files there are, and which manifest is that of code and that of commits
     f.<name>.n   a page for each block of a file; names come from content, so a block never changes
 
-A writer puts the blocks of new files first, then the layout, then empties the blocks of files that the layout no longer has.
-So all files in the newest layout are complete, published or not, whenever a writer is killed.
+    sending      a page that lists the files that are being sent
+
+A writer says which files it will send, puts their blocks, then the layout, then empties the blocks of files that the layout
+does not have. So all files in the newest layout are complete, published or not, whenever a writer is killed, and the next one
+knows which blocks may be there in vain.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import LurcherError, StoreError, Template
 from lurcher.runtime.process import format_count
 from lurcher.storage import IndexFolder
-from lurcher.storage.container import FOOTER, MAGIC, PACK_BYTES, Container, PackedSection
+from lurcher.storage.container import BLOCK_BYTES, FOOTER, MAGIC, PACK_BYTES, Container, PackedSection
 from lurcher.storage.manifest import FILES_FORMAT, FileRow, ManifestFormat, encode_manifest, files_in_use, parse_manifest
 from lurcher.storage.segment import FILES, Schema, check_segment
 from lurcher.stores.base import Store, StoreChanged
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 LAYOUT = "layout"
 """The page that lists the files."""
+SENDING = "sending"
 CODE, HISTORY = "code", "history"
 """The indexes that a project can have."""
 FORMAT = 1
@@ -161,6 +165,9 @@ def write_files(
     data = {name: content for _, contents in sent.values() for name, content in contents.items()}
     missing = [name for name in data if name not in known.files]
     total = sum(_block_count(len(data[name])) for name in missing)
+    stray = decode_layout(store.pages(project, generation, [SENDING]).get(SENDING)) or Layout()
+    begun = Layout({}, {**stray.files, **{name: len(data[name]) for name in missing}})
+    store.put_pages(project, {SENDING: begun.encode()}, generation)
     done = 0
     for batch in _batches(missing, data):
         progress("sending the index to the store", done, total)
@@ -170,10 +177,11 @@ def write_files(
     made = {name: Part(manifest, parts[name].about) for name, (manifest, _) in sent.items()}
     layout = Layout({**kept, **made}, {**files, **{name: len(content) for name, content in data.items()}})
     store.put_pages(project, {LAYOUT: layout.encode()}, generation)
-    old = {**published.files, **newest.files}
+    old = {**published.files, **newest.files, **stray.files}
     empty = [block_name(name, number) for name in old if name not in layout.files for number in range(_block_count(old[name]))]
     for first in range(0, len(empty), 1000):
         store.put_pages(project, dict.fromkeys(empty[first : first + 1000], b""), generation)
+    store.put_pages(project, {SENDING: b""}, generation)
     return total + len(empty) + 1
 
 
@@ -255,7 +263,9 @@ class StoredContainer(Container):
         super().__init__(blocks.data, name)
 
     def _verify(self, name: str, position: int, length: int, sums: list[int], start: int, end: int) -> None:
-        self._blocks.load(position + start, position + end)
+        # Whole blocks of the section are verified, and they begin elsewhere than those of the file.
+        low, high = start - start % BLOCK_BYTES, min(end + -end % BLOCK_BYTES, length)
+        self._blocks.load(position + low, position + high if start < end else position + low)
         super()._verify(name, position, length, sums, start, end)
 
     def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
@@ -263,9 +273,8 @@ class StoredContainer(Container):
         if entry is not None and len(starts) and entry.length:
             first, last = entry.position // BLOCK, (entry.position + entry.length - 1) // BLOCK
             wanted: set[int] = set()
-            # The base class verifies whole blocks of the section.
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-                low, high = start - start % BLOCK, end + -end % BLOCK
+                low, high = start - start % BLOCK_BYTES, end + -end % BLOCK_BYTES
                 wanted.update(range((entry.position + low) // BLOCK, (entry.position + high - 1) // BLOCK + 1))
             self._blocks.load_blocks(sorted(number for number in wanted if first <= number <= last))
         return super().section_with_parts(name, starts, ends)
