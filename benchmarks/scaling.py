@@ -3,11 +3,12 @@
     python benchmarks/scaling.py --trees SMALL … LARGE --queries FILE [--queries FILE] --out FILE [--shared-buffers 2GB]
 
 Each tree becomes a project. For each: units per second while its rows and the files of its index are sent, bytes, and the
-times of hybrid searches: `first` when a question was never asked before, `warm` when it is asked again by the same process, the whole
-question and the store's share. `other`: questions that read the files of the index, in a process that has read nothing
-(`first`) and again (`warm`). `upkeep`: every hundredth file of the last tree gets a line, and is sent; then VACUUM ANALYZE. A
-server is started from the package that the tests use, with its data flushed to disk as usual. Results are written after each
-tree.
+times of hybrid searches: `first` when a question was never asked before, `warm` when it is asked again by the same process,
+the whole question, the share of the store, and the time of processors that client and server took together, which a busy
+machine disturbs less. `other`: questions that read the files of the index, in a process that has read
+nothing (`first`) and again (`warm`). `upkeep`: every hundredth file of the last tree gets a line, and is sent; then VACUUM
+ANALYZE. A server is started from the package that the tests use, with its data flushed to disk as usual. Results are written
+after each tree.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def measure(server: TestServer, tree: Path, index: Path | None, questions: list[
         print(tree.name, sent, loading, flush=True)
         for question in questions[:5]:
             engine.search(question, sources=["code"])
-        first, warm = (searched(engine, timed, questions[5:]) for _ in range(2))
+        vars(server).pop("workers", None)
+        first, warm = (searched(server, engine, timed, questions[5:]) for _ in range(2))
     others = {}
     for name, ask in other_questions(tree, place).items():
         with Engine.open(tree, **place) as engine:
@@ -129,13 +131,26 @@ def took(call: Callable[[], Any]) -> float:
     return 1000 * (time.perf_counter() - begin)
 
 
-def searched(engine: Engine, timed: Timed, questions: list[str]) -> dict[str, Any]:
-    walls, stores = [], []
+def searched(server: TestServer, engine: Engine, timed: Timed, questions: list[str]) -> dict[str, Any]:
+    walls, stores, processors = [], [], []
     for question in questions:
         timed.spent.clear()
+        begun = processor_time(server)
         walls.append(took(lambda: engine.search(question, sources=["code"], mode="hybrid")))  # noqa: B023
+        processors.append(1000 * (processor_time(server) - begun))
         stores.append(1000 * sum(timed.spent.values()))
-    return {"questions": len(walls), "whole_ms": spread(walls), "store_ms": spread(stores)}
+    return {
+        "questions": len(walls), "whole_ms": spread(walls), "store_ms": spread(stores), "processor_ms": spread(processors),
+    }  # fmt: skip
+
+
+def processor_time(server: TestServer) -> float:
+    """Seconds that this process and its connections' processes in the server have used."""
+    if not hasattr(server, "workers"):
+        found = server.run("SELECT pid FROM pg_stat_activity WHERE application_name = 'lurcher'")
+        server.workers = [Path(f"/proc/{pid}/schedstat") for (pid,) in found]  # type: ignore[attr-defined]
+    there = [path for path in server.workers if path.exists()]  # type: ignore[attr-defined]
+    return time.process_time() + sum(int(path.read_text().split()[0]) for path in there) / 1e9
 
 
 def spread(values: list[float]) -> dict[str, float]:

@@ -174,7 +174,7 @@ def names(table: dict[str, tuple[str, Any]], kind: str) -> list[str]:
 def test_every_command_says_what_a_store_does_for_it() -> None:
     assert {command.name for command in COMMANDS} == set(ON_THE_COMMAND_LINE)
     takes = {command.name for command in COMMANDS if any("--store" in parameter.flags for parameter in command.parameters)}
-    assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), "eval"}
+    assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), *names(ON_THE_COMMAND_LINE, HERE), "eval", "export"}
 
 
 def test_every_endpoint_says_what_a_store_does_for_it() -> None:
@@ -323,9 +323,9 @@ def test_a_method_says_that_it_did_not_ask_the_store(name: str, checkout: Path) 
 
 
 @pytest.mark.parametrize("name", names(ON_THE_COMMAND_LINE, HERE))
-def test_commands_that_query_no_store_have_no_store_flag(name: str, checkout: Path, asked: Run, shared: str) -> None:
-    result = asked(name, *ON_THE_COMMAND_LINE[name][1], "--store", shared)
-    assert result.status == 2 and "--store" in result.err
+def test_a_flag_that_names_a_project_elsewhere_is_refused_by_who_cannot_ask_it(name: str, checkout: Path, asked: Run) -> None:
+    result = asked(name, *ON_THE_COMMAND_LINE[name][1], "--project", "acme/shop")
+    assert result.status == 2 and CANNOT in result.err
 
 
 def test_without_a_store_the_answer_does_not_mention_one(repository: Path) -> None:

@@ -202,7 +202,7 @@ def run_explain(parsed: Namespace) -> int:
     limit = 10 if parsed.limit is None else parsed.limit
     here = Path.cwd()
     if is_bare(here):  # without a work tree there is no engine
-        settings = config.load(None, overrides_of(parsed.set))
+        settings = config.load(None, settings_of(parsed))
         notes = _without_store(settings, here, "which commits wrote a line")
         answer, locate = explain(here, file, first, last, settings=settings.blame, limit=limit), here.joinpath
         answer = replace(answer, degraded=(*notes, *answer.degraded))

@@ -162,7 +162,7 @@ COMMANDS: tuple[Command, ...] = (
         "explain", "show the commits that wrote these lines, with their reasons",
         (
             p.FILE.but(help="a file, or some lines of it: FILE:12 or FILE:12-20", metavar="FILE[:A-B]"),
-            p.LIMIT.but(help="number of commits, newest first"), p.JSON, p.SET,
+            p.LIMIT.but(help="number of commits, newest first"), *p.SHARED, p.JSON, p.SET,
         ),
         "lurcher explain src/client.py:40-60",
     ),
@@ -185,7 +185,7 @@ COMMANDS: tuple[Command, ...] = (
         "export", "write the definitions of the index for other programs: as a SCIP index, or as tags for editors",
         (
             p.PATHS, Parameter("scip", help="the SCIP index to write", metavar="FILE"),
-            Parameter("ctags", help="the file to write, in the format of universal-ctags", metavar="FILE"), *_INSPECT,
+            Parameter("ctags", help="the file to write, in the format of universal-ctags", metavar="FILE"), *_ASK,
         ),
         "lurcher export --ctags tags",
     ),
