@@ -1,12 +1,13 @@
 """How many answers through a store are those of the local index, hit by hit, on the repositories of a dataset.
 
-    python benchmarks/parity.py --dataset FOLDER --trees FOLDER --store URL [--count 200] [--out FILE]
+    python benchmarks/parity.py --dataset FOLDER --trees FOLDER --store URL [--count 200] [--every 4] [--work FOLDER] [--out FILE]
 
 FOLDER of the dataset has a JSON file for each repository, as `lurcher eval` takes it; the trees are folders of these names.
 Each repository becomes a project. Questions are taken in turn from all of them. Each is searched for, in code, in notes and in
 all; about the file that the local index finds first `outline`, `impact`, `related` and `why` are asked, and about a name in it
-`symbol`, `exists`, `references` and exact text. An answer is equal if all its hits are, with places, scores to six digits and
-text. Projects are removed afterwards.
+`symbol`, `exists`, `references` and exact text, for one question of `--every` so many. An answer has the same hits if all of
+them are, in order, with their places and texts; it is `exact` if scores are the same to six digits too. Projects are removed
+afterwards.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def main() -> None:
     parser.add_argument("--trees", type=Path, required=True)
     parser.add_argument("--store", required=True, help="an address; `postgres`: a server is started")
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--work", type=Path, help="where local indexes are kept")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.store == "postgres":
@@ -57,27 +60,29 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         away.mkdir()
         for name in dict.fromkeys(name for name, _ in chosen):
             tree = given.trees / name
-            place: dict[str, Any] = {"root": tree, "index_dir": Path(scratch) / name}
+            place: dict[str, Any] = {"root": tree, "index_dir": (given.work or Path(scratch)) / name}
             with (
                 Engine.open(tree, **place) as here,
                 Engine.open(tree, **place, store=given.store, project=f"parity:{name}") as writer,
                 Engine.open(away, store=given.store, project=f"parity:{name}") as there,
             ):
                 writer.index()
-                for text in [text for other, text in chosen if other == name]:
-                    for kind, ask in questions(here, text).items():
-                        equal = told(here, ask) == told(there, ask)
-                        count = counts.setdefault(kind, [0, 0])
-                        count[0] += equal
-                        count[1] += 1
-                        if not equal:
+                for number, text in enumerate(text for other, text in chosen if other == name):
+                    for kind, ask in questions(here, text, further=number % given.every == 0).items():
+                        ours, theirs = told(here, ask), told(there, ask)
+                        same = without_scores(ours) == without_scores(theirs)
+                        count = counts.setdefault(kind, [0, 0, 0])
+                        for column, one in enumerate((same, ours == theirs, True)):
+                            count[column] += one
+                        if not same:
                             differing.append(f"{name}: {kind}: {text}")
                 writer.clear()
-            print(name, {kind: f"{same}/{total}" for kind, (same, total) in counts.items()}, flush=True)
+            print(name, {kind: f"{same}/{total}" for kind, (same, _, total) in counts.items()}, flush=True)
     return {
         "store": given.store.partition(":")[0], "repositories": len({name for name, _ in chosen}), "questions": len(chosen),
-        "equal": {kind: {"equal": same, "asked": total} for kind, (same, total) in counts.items()},
-        "share": round(sum(same for same, _ in counts.values()) / sum(total for _, total in counts.values()), 4),
+        "answers": {
+            kind: {"same_hits": same, "exact": exact, "asked": total} for kind, (same, exact, total) in counts.items()
+        },
         "differing": differing,
     }  # fmt: skip
 
@@ -87,12 +92,12 @@ def queries_of(path: Path) -> list[str]:
     return [entry["query"] for entry in (found if isinstance(found, list) else found["queries"])]
 
 
-def questions(here: Engine, text: str) -> dict[str, Callable[[Engine], Any]]:
+def questions(here: Engine, text: str, *, further: bool) -> dict[str, Callable[[Engine], Any]]:
     made: dict[str, Callable[[Engine], Any]] = {
         "search": lambda engine: engine.search(text, sources=["code"]),
         "search in all": lambda engine: engine.search(text, sources=["all"]), "notes": lambda engine: engine.notes(text),
     }  # fmt: skip
-    hits = here.search(text, sources=["code"]).hits
+    hits = here.search(text, sources=["code"]).hits if further else ()
     if hits:
         path, line = hits[0].path, hits[0].start_line
         made |= {
@@ -128,6 +133,12 @@ def plain(value: Any, top: bool = False) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return round(value, 6) if isinstance(value, float) else value
+
+
+def without_scores(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_scores(item) for key, item in value.items() if key not in ("score", "likelihood")}
+    return [without_scores(item) for item in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":
