@@ -1,6 +1,6 @@
 """How many answers through a store are those of the local index, hit by hit, on the repositories of a dataset.
 
-    python benchmarks/parity.py --dataset FOLDER --trees FOLDER --store URL [--count 200] [--every 4] [--work FOLDER] [--out FILE]
+    python benchmarks/parity.py --dataset FOLDER --trees FOLDER --store URL [--every 4] [--work FOLDER] [--out FILE]
 
 FOLDER of the dataset has a JSON file for each repository, as `lurcher eval` takes it; the trees are folders of these names.
 Each repository becomes a project. Questions are taken in turn from all of them. Each is searched for, in code, in notes and in
