@@ -221,16 +221,16 @@ class Engine:
         question = read_usage_question(text) if "code" in chosen.sources and isinstance(text, str) else None
         if question is None:
             return search(request)
-        from lurcher.inspect.references.question import NOT_IN_STORES, answer_question
+        from lurcher.inspect.references.question import answer_question
 
-        if self._store is not None:
-            return add_notes(search(request), (NOT_IN_STORES,))
-        inspection = self._inspection("who uses it", progress, refresh=refresh, check=check)
+        inspection = self._inspection(progress, refresh=refresh, check=check)
         return answer_question(question, request, self.settings.search.mode, inspection.usage, search)
 
     def _search_sources(self, request: SearchRequest, sources: Sequence[str], notes: tuple[Degraded, ...]) -> Answer:
         if len(sources) > 1:
-            return add_notes(self._federation.search(request, sources), self._local(Template("{in=all}")) + notes)
+            store, local = self._choose()
+            federation = self._federation if store is None else store.federation
+            return add_notes(federation.search(request, sources), local + notes)
         search = {
             "code": self._search_code, "history": self._search_history, "notes": self._search_notes,
             LIBRARIES: self._search_libraries,
@@ -244,18 +244,15 @@ class Engine:
             answer, notes = self._store.try_search(request)
             if answer is not None:
                 return answer
-        answer = self._code.search(request)
-        if answer.sources == ("notes",):
-            notes += self._local("what notes say")
-        return add_notes(answer, notes)
+        return add_notes(self._code.search(request), notes)
 
     def _search_history(self, request: SearchRequest) -> Answer:
-        local = self._local("what commits say")
-        return add_notes(self._history.search(request), local)
+        store, notes = self._choose()
+        return add_notes((self._history if store is None else store.history).search(request), notes)
 
     def _search_notes(self, request: SearchRequest) -> Answer:
-        local = self._local("what notes say")
-        return add_notes(self._notes.search(request), local)
+        store, notes = self._choose()
+        return add_notes((self._notes if store is None else store.notes).search(request), notes)
 
     def _search_libraries(self, request: SearchRequest) -> Answer:
         local = self._local(Template("{in=libraries}"))
@@ -309,7 +306,7 @@ class Engine:
         query = check_query(Query(name, limit, filter=make_filter(languages)))
         notes: tuple[Degraded, ...] = ()
         if self._store is not None:
-            answer, notes = self._store.try_symbol(query)
+            answer, notes = self._store.try_symbol(query, progress)
             if answer is not None:
                 return answer
         answer = self._code.symbol(query, progress)
@@ -317,14 +314,25 @@ class Engine:
 
     # -- inspection -------------------------------------------------------------------------------------------------------
 
+    def _choose(self) -> tuple[StoreCorpus | None, tuple[Degraded, ...]]:
+        """The shared store, if one is set; None and a note where the local index answers because it is down."""
+        return (None, ()) if self._store is None else self._store.choose()
+
     def _inspection(
-        self, question: str, progress: Progress = silent, *, refresh: bool = True, check: bool = True,
-        views: Sequence[View] | None = None
-    ) -> Inspection:  # fmt: skip
-        """For a question of which a shared store knows nothing; `question` names it in what the answer says about that."""
+        self, progress: Progress = silent, *, refresh: bool = True, check: bool = True, views: Sequence[View] | None = None
+    ) -> Inspection:
         from lurcher.inspect.inspection import Inspection
 
-        return Inspection(self._services, self._local(question), progress, refresh=refresh, check=check, views=views)
+        store, notes = self._choose()
+        parts = (self._services, self._code, lambda: self._history) if store is None else store.parts
+        return Inspection(*parts, notes, progress, refresh=refresh, check=check, views=views)
+
+    def _local_inspection(self, question: str, progress: Progress = silent, *, refresh: bool = True) -> Inspection:
+        """For a question that only a checkout can answer; `question` names it in what the answer says about that."""
+        from lurcher.inspect.inspection import Inspection
+
+        parts = self._services, self._code, lambda: self._history
+        return Inspection(*parts, self._local(question), progress, refresh=refresh)
 
     def related(
         self, path: str | Path, line: int, *, limit: int | None = None, languages: Sequence[str] = (),
@@ -337,7 +345,7 @@ class Engine:
             "", limit=limit, languages=languages, paths=paths, excludes=excludes, budget=budget, cursor=cursor, context=context,
             snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress, flat=flat,
         )  # fmt: skip
-        return self._inspection("what is related to a line", progress).related(self._code, path, line, request)
+        return self._inspection(progress).related(path, line, request)
 
     def why(
         self, path: str | Path, text: str, *, line: int | None = None, limit: int | None = None, mode: str | None = None,
@@ -349,14 +357,14 @@ class Engine:
             text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
             refresh=refresh, check=check, progress=progress,
         )  # fmt: skip
-        return self._inspection("why a file is among the hits", progress).why(self._code, path, line, request)
+        return self._inspection(progress).why(path, line, request)
 
     def impact(
         self, path: str | Path, *, symbol: str | None = None, hops: int | None = None, refresh: bool = True,
         check: bool = True, progress: Progress = silent
     ) -> ImpactAnswer:  # fmt: skip
         """What depends on a file, by hop; with `symbol` only what uses that name of it."""
-        inspection = self._inspection("what depends on a file", progress, refresh=refresh, check=check)
+        inspection = self._inspection(progress, refresh=refresh, check=check)
         return inspection.impact(path, symbol, hops)
 
     def references(
@@ -364,82 +372,82 @@ class Engine:
         check: bool = True, progress: Progress = silent
     ) -> ReferencesAnswer:  # fmt: skip
         """Who uses a definition: `target` is a name, or a place as `FILE:LINE[:COLUMN]`; all uses, or the first `limit`."""
-        return self._inspection("who uses it", progress, refresh=refresh, check=check).references(target, kinds, limit)
+        return self._inspection(progress, refresh=refresh, check=check).references(target, kinds, limit)
 
     def calls(
         self, target: str | Path, *, direction: str = "callers", depth: int | None = None, limit: int | None = None,
         refresh: bool = True, check: bool = True, progress: Progress = silent
     ) -> CallsAnswer:  # fmt: skip
         """Who calls a definition (`callers`), what it calls (`callees`), or which `tests` reach it, over `depth` steps."""
-        return self._inspection("who calls it", progress, refresh=refresh, check=check).calls(target, direction, depth, limit)
+        return self._inspection(progress, refresh=refresh, check=check).calls(target, direction, depth, limit)
 
     def implementations(
         self, target: str | Path, *, limit: int | None = None, refresh: bool = True, check: bool = True,
         progress: Progress = silent
     ) -> ImplementationsAnswer:  # fmt: skip
         """The types below a type, or what overrides a member."""
-        return self._inspection("what implements it", progress, refresh=refresh, check=check).implementations(target, limit)
+        return self._inspection(progress, refresh=refresh, check=check).implementations(target, limit)
 
     def outline(
         self, path: str | Path = ".", *, kinds: Sequence[str] = (), refresh: bool = True, check: bool = True,
         progress: Progress = silent, views: Sequence[View] | None = None
     ) -> OutlineAnswer:  # fmt: skip
         """The symbols of a file, nested, or of a folder, file by file."""
-        return self._inspection("what a file defines", progress, refresh=refresh, check=check, views=views).outline(path, kinds)
+        return self._inspection(progress, refresh=refresh, check=check, views=views).outline(path, kinds)
 
     def context(
         self, path: str | Path = ".", *, budget: int | None = None, refresh: bool = True, check: bool = True,
         progress: Progress = silent
     ) -> ContextAnswer:  # fmt: skip
         """One package about a file or folder, within a budget of tokens."""
-        return self._inspection("what to know of a file", progress, refresh=refresh, check=check).context(path, budget)
+        return self._inspection(progress, refresh=refresh, check=check).context(path, budget)
 
     def exists(
         self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = silent
     ) -> ExistsAnswer:
         """Whether a text occurs, by itself, in any file: yes is probable, unless it is to be `exact`; no is certain."""
-        return self._inspection("whether a text occurs", progress, refresh=refresh, check=check).exists(pattern, exact)
+        return self._inspection(progress, refresh=refresh, check=check).exists(pattern, exact)
 
     def file(
         self, path: str | Path, first: int | None = None, last: int | None = None, *, names: bool = False,
         refresh: bool = True, check: bool = True, progress: Progress = silent, views: Sequence[View] | None = None
     ) -> FileAnswer:  # fmt: skip
         """The text or lines of a file of the index, below the folders that were opened, and where its `names` stand."""
-        inspection = self._inspection("what is in a file", progress, refresh=refresh, check=check, views=views)
+        inspection = self._inspection(progress, refresh=refresh, check=check, views=views)
         return inspection.file(path, first, last, names)
 
     def export(
         self, format: str, *, folder: str | Path | None = None, refresh: bool = True, progress: Progress = silent
     ) -> Export:
         """What the index defines as a file of another format, `scip` or `ctags`. Tags have paths relative to `folder`."""
-        return self._inspection("what is defined", progress, refresh=refresh).export(format, folder)
+        return self._local_inspection("what is defined", progress, refresh=refresh).export(format, folder)
 
     def graph(
         self, path: str | Path, *, hops: int = 1, most: int | None = None, refresh: bool = True, check: bool = True,
         progress: Progress = silent
     ) -> GraphAnswer:  # fmt: skip
         """A file among the files it imports and those that depend on it."""
-        return self._inspection("how files are connected", progress, refresh=refresh, check=check).graph(path, hops, most)
+        return self._inspection(progress, refresh=refresh, check=check).graph(path, hops, most)
 
     def listed(self, path: str, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> str:
         """The file that hits call by this very path; any other path is the same error, whether or not there is such a file."""
-        return self._inspection("whether a file is in the index", progress, refresh=refresh, check=check).listed(path)
+        return self._inspection(progress, refresh=refresh, check=check).listed(path)
 
     def examples(self, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> Examples:
         """Questions to begin with, made of this repository's own names, commits and documents."""
-        return self._inspection("what could be asked", progress, refresh=refresh, check=check).examples()
+        return self._inspection(progress, refresh=refresh, check=check).examples()
 
     def brief(
         self, target: str | Path, *, budget: int | None = None, refresh: bool = True, check: bool = True,
         progress: Progress = silent
     ) -> BriefAnswer:  # fmt: skip
         """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
-        inspection = self._inspection("what to know before an edit", progress, refresh=refresh, check=check)
-        return inspection.brief(self._history, target, budget)
+        inspection = self._inspection(progress, refresh=refresh, check=check)
+        return inspection.brief(target, budget)
 
     def heat(self, path: str | Path) -> LineAgesAnswer:
         """How old each line of a file of the index is, and which commit wrote it."""
-        return self._inspection("which commits wrote a file").line_ages(path)
+        return self._local_inspection("which commits wrote a file").line_ages(path)
 
     def explain(
         self, path: str | Path, first: int | None = None, last: int | None = None, *, limit: int | None = None,
@@ -449,8 +457,8 @@ class Engine:
 
         Where the history is indexed, each is told with what became of it and with commits that seem to have to do with it.
         """
-        inspection = self._inspection("which commits wrote a line")
-        return inspection.explain(self._history, path, first, last, limit, outcome, related)
+        inspection = self._local_inspection("which commits wrote a line")
+        return inspection.explain(path, first, last, limit, outcome, related)
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
@@ -466,8 +474,6 @@ class Engine:
         """
         notes: tuple[Degraded, ...] = ()
         store = self._store if share else None
-        if history and store is not None:
-            notes += (Degraded("store", "a shared store has no commits: their index stays here", ""),)
         notes += self._code.refresh(progress, rebuild=rebuild, seed=seed)
         if history:
             notes += self._history.refresh(progress, rebuild=rebuild)
@@ -487,17 +493,13 @@ class Engine:
 
     @property
     def shares(self) -> bool:
-        """Whether a shared store answers questions about code."""
+        """Whether a shared store answers."""
         return self._store is not None
 
     @property
     def elsewhere(self) -> bool:
-        """Whether a shared store answers for a project that is not checked out here: it can answer only some questions."""
+        """Whether a shared store answers for a project that is not checked out here."""
         return self._store is not None and self._store.shared.remote
-
-    def check_here(self) -> None:
-        """An error where the project is elsewhere."""
-        self._local("this question")
 
     @property
     def indexed(self) -> bool:

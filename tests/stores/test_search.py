@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lurcher import Engine
-from lurcher.errors import LurcherError, UsageError
+from lurcher.errors import LurcherError, StoreError, UsageError
 from lurcher.server.session import Session
 from lurcher.stores.shared import NeedsCheckout
 from lurcher.surfaces.cli.flags import COMMANDS
@@ -31,17 +31,18 @@ ON_THE_COMMAND_LINE: dict[str, tuple[str, list[str]]] = {
     "symbol": (FROM_STORE, ["Client.retry"]),
     "status": (FROM_STORE, []),
     "index": (FROM_STORE, []),
-    "related": (HERE, ["src/client.py:8"]),
-    "why": (HERE, ["src/client.py", "redirects"]),
-    "references": (HERE, ["follow_redirects"]),
-    "implementations": (HERE, ["Client"]),
-    "impact": (HERE, ["src/client.py"]),
-    "outline": (HERE, ["src/client.py"]),
-    "context": (HERE, ["src/client.py"]),
-    "exists": (HERE, ["follow_redirects"]),
-    "history": (HERE, ["begin"]),
-    "notes": (HERE, ["redirects"]),
-    "brief": (HERE, ["src/client.py"]),
+    "projects": (FROM_STORE, []),
+    "related": (FROM_STORE, ["src/client.py:8"]),
+    "why": (FROM_STORE, ["src/client.py", "redirects"]),
+    "references": (FROM_STORE, ["follow_redirects"]),
+    "implementations": (FROM_STORE, ["Client"]),
+    "impact": (FROM_STORE, ["src/client.py"]),
+    "outline": (FROM_STORE, ["src/client.py"]),
+    "context": (FROM_STORE, ["src/client.py"]),
+    "exists": (FROM_STORE, ["follow_redirects"]),
+    "history": (FROM_STORE, ["begin"]),
+    "notes": (FROM_STORE, ["redirects"]),
+    "brief": (FROM_STORE, ["src/client.py"]),
     "explain": (HERE, ["src/client.py:8"]),
     "eval": (APART, []),  # through a store only with --store, see below
     "serve": (APART, []),  # its questions are those of the API, see below
@@ -62,16 +63,16 @@ OF_THE_API: dict[str, tuple[str, dict[str, Any]]] = {
     "facets": (FROM_STORE, {"q": "how are redirects followed"}),
     "symbol": (FROM_STORE, {"name": "Client.retry"}),
     "status": (FROM_STORE, {}),
-    "why": (HERE, {"path": "src/client.py", "q": "redirects"}),
+    "why": (FROM_STORE, {"path": "src/client.py", "q": "redirects"}),
     "explain": (HERE, {"path": "src/client.py", "first": 8, "last": 8}),
     "blame": (HERE, {"path": "src/client.py"}),
-    "examples": (HERE, {}),
-    "file": (HERE, {"path": "src/client.py"}),
-    "outline": (HERE, {"path": "src/client.py"}),
-    "graph": (HERE, {"path": "src/client.py"}),
-    "impact": (HERE, {"path": "src/client.py"}),
-    "references": (HERE, {"name": "follow_redirects", "show": "uses"}),
-    "related": (HERE, {"path": "src/client.py", "line": 8}),
+    "examples": (FROM_STORE, {}),
+    "file": (FROM_STORE, {"path": "src/client.py"}),
+    "outline": (FROM_STORE, {"path": "src/client.py"}),
+    "graph": (FROM_STORE, {"path": "src/client.py"}),
+    "impact": (FROM_STORE, {"path": "src/client.py"}),
+    "references": (FROM_STORE, {"name": "follow_redirects", "show": "uses"}),
+    "related": (FROM_STORE, {"path": "src/client.py", "line": 8}),
 }
 OF_THE_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "search": (FROM_STORE, {"query": "how are redirects followed"}),
@@ -79,17 +80,17 @@ OF_THE_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "index": (APART, {}),  # never writes to a store, see below
     "symbol": (FROM_STORE, {"name": "Client.retry"}),
     "projects": (APART, {}),
-    "search_history": (HERE, {"query": "begin"}),
-    "find_pattern": (HERE, {"query": "begin"}),
-    "brief": (HERE, {"name": "src/client.py"}),
-    "read": (HERE, {"path": "src/client.py"}),
+    "search_history": (FROM_STORE, {"query": "begin"}),
+    "find_pattern": (FROM_STORE, {"query": "begin"}),
+    "brief": (FROM_STORE, {"name": "src/client.py"}),
+    "read": (FROM_STORE, {"path": "src/client.py"}),
     "explain_change": (HERE, {"path": "src/client.py", "start_line": 8}),
-    "related": (HERE, {"path": "src/client.py", "line": 8}),
-    "outline": (HERE, {"path": "src/client.py"}),
-    "context": (HERE, {"path": "src/client.py"}),
-    "impact": (HERE, {"path": "src/client.py"}),
-    "references": (HERE, {"name": "follow_redirects", "show": "uses"}),
-    "exists": (HERE, {"text": "follow_redirects"}),
+    "related": (FROM_STORE, {"path": "src/client.py", "line": 8}),
+    "outline": (FROM_STORE, {"path": "src/client.py"}),
+    "context": (FROM_STORE, {"path": "src/client.py"}),
+    "impact": (FROM_STORE, {"path": "src/client.py"}),
+    "references": (FROM_STORE, {"name": "follow_redirects", "show": "uses"}),
+    "exists": (FROM_STORE, {"text": "follow_redirects"}),
 }
 OF_THE_ENGINE: dict[str, tuple[str, tuple[Any, ...]]] = {
     "search": (FROM_STORE, ("how are redirects followed",)),
@@ -97,27 +98,27 @@ OF_THE_ENGINE: dict[str, tuple[str, tuple[Any, ...]]] = {
     "status": (FROM_STORE, ()),
     "index": (FROM_STORE, ()),
     "clear": (FROM_STORE, ()),
-    "related": (HERE, ("src/client.py", 8)),
-    "why": (HERE, ("src/client.py", "redirects")),
-    "references": (HERE, ("follow_redirects",)),
-    "calls": (HERE, ("follow_redirects",)),
-    "implementations": (HERE, ("Client",)),
-    "impact": (HERE, ("src/client.py",)),
-    "outline": (HERE, ("src/client.py",)),
-    "context": (HERE, ("src/client.py",)),
-    "exists": (HERE, ("follow_redirects",)),
-    "file": (HERE, ("src/client.py",)),
-    "graph": (HERE, ("src/client.py",)),
-    "history": (HERE, ("begin",)),
-    "notes": (HERE, ("redirects",)),
-    "brief": (HERE, ("src/client.py",)),
+    "related": (FROM_STORE, ("src/client.py", 8)),
+    "why": (FROM_STORE, ("src/client.py", "redirects")),
+    "references": (FROM_STORE, ("follow_redirects",)),
+    "calls": (FROM_STORE, ("follow_redirects",)),
+    "implementations": (FROM_STORE, ("Client",)),
+    "impact": (FROM_STORE, ("src/client.py",)),
+    "outline": (FROM_STORE, ("src/client.py",)),
+    "context": (FROM_STORE, ("src/client.py",)),
+    "exists": (FROM_STORE, ("follow_redirects",)),
+    "file": (FROM_STORE, ("src/client.py",)),
+    "graph": (FROM_STORE, ("src/client.py",)),
+    "history": (FROM_STORE, ("begin",)),
+    "notes": (FROM_STORE, ("redirects",)),
+    "brief": (FROM_STORE, ("src/client.py",)),
     "heat": (HERE, ("src/client.py",)),
-    "examples": (HERE, ()),
+    "examples": (FROM_STORE, ()),
     "explain": (HERE, ("src/client.py", 8, 8)),
     **dict.fromkeys(
         # Upkeep of what is here, which says so by its name, and facts about the engine itself.
         ("refresh", "look", "watch", "begin_history", "past_indexed", "index_library", "clear_library", "libraries", "open",
-         "close", "locate", "name_of", "check_here", "listed", "export"),
+         "close", "locate", "name_of", "listed", "export"),
         (APART, ()),
     ),
 }  # fmt: skip
@@ -133,7 +134,7 @@ def place(tmp_path: Path) -> Iterator[str]:
 def shared(repository: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A store that has the repository, as the environment names it."""
     with Engine.open(repository, root=repository, store=place, project="acme/shop") as engine:
-        engine.index()
+        engine.index(history=True)
     monkeypatch.setenv("LURCHER_STORE", place)
     return place
 
@@ -174,7 +175,7 @@ def names(table: dict[str, tuple[str, Any]], kind: str) -> list[str]:
 def test_every_command_says_what_a_store_does_for_it() -> None:
     assert {command.name for command in COMMANDS} == set(ON_THE_COMMAND_LINE)
     takes = {command.name for command in COMMANDS if any("--store" in parameter.flags for parameter in command.parameters)}
-    assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), "eval"}
+    assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), *names(ON_THE_COMMAND_LINE, HERE), "eval", "export"}
 
 
 def test_every_endpoint_says_what_a_store_does_for_it() -> None:
@@ -216,7 +217,8 @@ def test_a_folder_that_is_called_like_the_project_is_no_checkout_of_it(
     folder.mkdir()
     monkeypatch.chdir(folder)
     assert "Client.retry" in asked("symbol", "Client.retry").out
-    result = asked("exists", "follow_redirects")
+    assert asked("exists", "follow_redirects").status == 0
+    result = asked("explain", "src/client.py:8")
     assert result.status == 2 and CANNOT in result.err
     # Nor does it take the place of the project.
     result = asked("index")
@@ -232,16 +234,27 @@ def test_a_command_that_a_store_can_answer_is_answered_from_it(
     if name == "index":
         pytest.skip("there is nothing to write; see above")
     result = asked(name, *ON_THE_COMMAND_LINE[name][1], "--json")
-    assert result.status == 0, result.err
+    assert result.status == (1 if name == "implementations" else 0), result.err  # nothing implements a client
     told = json.loads(result.out)
-    assert "acme/shop" in json.dumps(told.get("shared", told["index"]))
+    assert "acme/shop" in json.dumps(told["projects"] if name == "projects" else told.get("shared", told.get("index")))
+    assert not any(note["stage"] == "store" for note in told.get("degraded", ()))
 
 
-def test_other_sources_than_code_are_an_error_too(nowhere: Path, asked: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("source", ["history", "notes", "all"])
+def test_other_sources_than_code_are_in_the_store_too(
+    source: str, nowhere: Path, asked: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LURCHER_STORE_PROJECT", "acme/shop")
-    for source in ("history", "notes", "libraries", "all"):
-        result = asked("search", "redirects", "--in", source)
-        assert result.status == 2 and CANNOT in result.err
+    told = json.loads(asked("search", "redirects begin", "--in", source, "--json").out)
+    assert told["hits"] and "acme/shop" in told["index"]["shared"]
+
+
+def test_libraries_are_an_error_where_nothing_is_checked_out(
+    nowhere: Path, asked: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LURCHER_STORE_PROJECT", "acme/shop")
+    result = asked("search", "redirects", "--in", "libraries")
+    assert result.status == 2 and CANNOT in result.err
 
 
 @pytest.mark.parametrize("name", OF_THE_API)
@@ -253,7 +266,8 @@ def test_an_endpoint_answers_from_the_store_or_is_an_error(name: str, nowhere: P
             with pytest.raises(NeedsCheckout, match=CANNOT):
                 run(engine, values, True)
         else:
-            assert "shop" in json.dumps(run(engine, values, True)) or name == "facets"
+            told = json.dumps(run(engine, values, True))
+            assert "acme/shop" in told or name in ("facets", "examples")
 
 
 @pytest.mark.parametrize("name", names(OF_THE_TOOLS, HERE))
@@ -294,15 +308,6 @@ def test_a_command_says_that_it_did_not_ask_the_store(name: str, checkout: Path,
     assert f"note: {CANNOT}" in asked(name, *ON_THE_COMMAND_LINE[name][1]).err
 
 
-@pytest.mark.parametrize("source", ["all", "history", "notes"])
-def test_a_search_of_more_than_code_says_that_it_did_not_ask_the_store(source: str, checkout: Path, asked: Run) -> None:
-    told = json.loads(asked("search", "redirects", "--in", source, "--json").out)
-    assert [note["reason"] for note in told["degraded"] if note["stage"] == "store"] == [
-        f"{CANNOT} {'--in all' if source == 'all' else 'what commits say' if source == 'history' else 'what notes say'}; "
-        "the local checkout answered"
-    ]
-
-
 @pytest.mark.parametrize("name", names(OF_THE_API, HERE))
 def test_an_endpoint_says_that_it_did_not_ask_the_store(name: str, checkout: Path) -> None:
     run = next(endpoint.run for endpoint in ENDPOINTS if endpoint.name == name)
@@ -319,9 +324,9 @@ def test_a_method_says_that_it_did_not_ask_the_store(name: str, checkout: Path) 
 
 
 @pytest.mark.parametrize("name", names(ON_THE_COMMAND_LINE, HERE))
-def test_commands_that_query_no_store_have_no_store_flag(name: str, checkout: Path, asked: Run, shared: str) -> None:
-    result = asked(name, *ON_THE_COMMAND_LINE[name][1], "--store", shared)
-    assert result.status == 2 and "--store" in result.err
+def test_a_flag_that_names_a_project_elsewhere_is_refused_by_who_cannot_ask_it(name: str, checkout: Path, asked: Run) -> None:
+    result = asked(name, *ON_THE_COMMAND_LINE[name][1], "--project", "acme/shop")
+    assert result.status == 2 and CANNOT in result.err
 
 
 def test_without_a_store_the_answer_does_not_mention_one(repository: Path) -> None:
@@ -347,21 +352,33 @@ def test_definitions_are_those_of_a_local_index(name: str, repository: Path, now
         (hit.path, hit.start_line, hit.qualified) for hit in mine
     ]
     assert [note.reason for note in theirs.degraded] == [note.reason for note in mine.degraded]
-    assert all(hit.references is None for hit in theirs)  # uses are in files that were not fetched
+    assert [hit.references for hit in theirs] == [hit.references for hit in mine]
 
 
-def test_more_definitions_than_are_read_are_reported(
-    repository: Path, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_an_older_version_wrote_is_still_searched(
+    repository: Path, nowhere: Path, shared: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It has no files of the index: names are looked up among candidates, other questions say what to do."""
     for number in range(5):
         (repository / f"src/copy_{number}.py").write_text("def common():\n    pass\n")
     with Engine.open(repository, root=repository) as engine:
         engine.index()
+    shelf = SHARED[shared]._shelf("acme/shop")
+    del shelf.pages["layout"]
     with Engine.open(nowhere, root=nowhere) as engine:
+        assert engine.search("how are redirects followed").hits
         assert len(engine.symbol("common")) == 5 and not engine.symbol("common", limit=1).degraded
         monkeypatch.setattr("lurcher.stores.search._DEFINITION_FILES", 1)
         answer = engine.symbol("common", limit=1)
-    assert len(answer) == 1 and "more files than 3 in the store define it" in answer.degraded[0].reason
+        assert len(answer) == 1 and "more files than 3 in the store define it" in answer.degraded[0].reason
+        assert answer.definitions[0].references is None  # uses are in files that were not fetched
+        with pytest.raises(StoreError, match="for searches only") as caught:
+            engine.exists("common")
+        assert "lurcher index" in str(caught.value.hint)
+    with Engine.open(repository, root=repository) as engine:
+        engine.index()
+    with Engine.open(nowhere, root=nowhere) as engine:
+        assert engine.exists("common").exists
 
 
 # -- writing --------------------------------------------------------------------------------------------------------------

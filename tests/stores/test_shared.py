@@ -134,13 +134,15 @@ def test_an_unknown_project_is_reported(tree: Path, opened: Callable[..., Engine
     assert "it has: shop" in problem.value.hint
 
 
-def test_exact_text_is_searched_locally(tree: Path, opened: Callable[..., Engine], local: Callable[..., Engine]) -> None:
+def test_exact_text_is_searched_in_the_store(
+    tree: Path, opened: Callable[..., Engine], local: Callable[..., Engine]
+) -> None:
     opened(tree).index()
     for text, options in (("follow_redirects", {"mode": "literal"}), (r"def \w+\(", {})):
         answer = opened(tree).search(text, **options)
         assert [hit.id for hit in answer.hits] == [hit.id for hit in local(tree).search(text, **options).hits]
-        assert answer.mode == "literal" and "the local index answered" in answer.degraded[0].reason
-        with pytest.raises(UsageError, match="reads whole files"):
+        assert answer.mode == "literal" and answer.index.shared and not answer.degraded
+        with pytest.raises(UsageError, match="no project acme/other"):
             opened(tree, project="acme/other").search(text, **options)
 
 
@@ -150,11 +152,11 @@ def test_a_hint_that_ends_with_a_semicolon_is_joined_once(tree: Path, opened: Ca
     assert store.shared.add_context(StoreError("none", "run: CREATE EXTENSION vector;")).hint.count(";") == 1
 
 
-def test_only_code_is_shared(tree: Path, opened: Callable[..., Engine]) -> None:
+def test_notes_are_shared_too(tree: Path, opened: Callable[..., Engine]) -> None:
     opened(tree).index()
     answer = opened(tree).search("redirects", sources=["notes"])
-    assert answer.hits[0].path == "docs/guide.md" and "cannot answer what notes say" in answer.degraded[0].reason
-    with pytest.raises(UsageError, match="cannot answer what notes say"):
+    assert answer.hits[0].path == "docs/guide.md" and answer.index.shared and not answer.degraded
+    with pytest.raises(UsageError, match="no project acme/other"):
         opened(tree, project="acme/other").search("redirects", sources=["notes"])
 
 

@@ -93,7 +93,7 @@ class Services(Record):
 
     def page(self, found: Findings, query: PageRequest, clock: Stopwatch) -> Answer:
         """One page of what a corpus found; its timings are still to be set."""
-        return build_answer(found, query, self.settings, self.workspace.places[0], self.models, clock.lap)
+        return build_answer(found, query, self.settings, self.workspace.home, self.models, clock.lap)
 
     @property
     def options(self) -> str:

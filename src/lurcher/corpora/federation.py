@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lurcher import answer as cursors
 from lurcher.answer import Findings, Listing, add_notes
@@ -21,15 +21,19 @@ from lurcher.types import Answer, Degraded, Hit, StageWhy, Why
 
 if TYPE_CHECKING:
     from lurcher.corpora import SearchRequest, Services
-    from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
     from lurcher.corpora.notes.corpus import NotesCorpus
+
+    class CodeFinder(Protocol):
+        """What is needed of a corpus of code."""
+
+        def findings(self, query: Query, request: SearchRequest, clock: Stopwatch) -> Findings: ...
 
 
 class Federation:
     """Code, history and notes of one workspace as one answer."""
 
-    def __init__(self, services: Services, code: CodeCorpus, history: HistoryCorpus, notes: NotesCorpus) -> None:
+    def __init__(self, services: Services, code: CodeFinder, history: HistoryCorpus, notes: NotesCorpus) -> None:
         self._services, self._workspace = services, services.workspace
         self._code, self._history, self._notes = code, history, notes
 

@@ -43,14 +43,17 @@ _MAX_READS = 5
 class View(Record):
     """A generation to answer from, and how it compares with the tree right now."""
 
-    __slots__ = ("snapshot", "manifest", "stale_paths", "degraded", "checked")
+    __slots__ = ("snapshot", "manifest", "stale_paths", "degraded", "checked", "shared")
 
     def __init__(
         self, snapshot: Snapshot, manifest: Manifest, stale_paths: int, degraded: tuple[Degraded, ...], checked: bool = True,
+        shared: dict[str, dict[str, Any]] | None = None,
     ) -> None:  # fmt: skip
         self.snapshot, self.manifest, self.stale_paths, self.degraded = snapshot, manifest, stale_paths, degraded
         self.checked = checked
         """Whether the tree was compared with the index at all."""
+        self.shared: dict[str, dict[str, Any]] = {} if shared is None else shared
+        """Of a project in a shared store, what answers say about it."""
 
 
 class CurrentGeneration(Generic[AnyManifest, AnySnapshot]):

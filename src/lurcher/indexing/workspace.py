@@ -83,6 +83,11 @@ class Workspace:
         return [project.root.place for project in self.projects]
 
     @property
+    def home(self) -> str:
+        """The folder inside which the settings of a project may name files."""
+        return self.places[0]
+
+    @property
     def roots(self) -> tuple[Path, ...]:
         return tuple(project.root.path for project in self.projects)
 
@@ -236,7 +241,8 @@ def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
         files = sum(len(view.manifest.rows) for view in views)
         waiting = sum(view.manifest.skipped.get(WAITING, 0) for view in views)
         coverage["code"] = round(files / (files + waiting), 4)
-    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale, coverage)
+    shared = {name: about for view in views for name, about in view.shared.items()}
+    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale, coverage, shared)
 
 # -- opening: from paths to roots, their settings and their indexes --------------------------------------------------------
 

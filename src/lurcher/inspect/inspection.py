@@ -75,12 +75,12 @@ class Inspection:
     """One question: how fresh the index must be for it, and the notes that its answer begins with."""
 
     def __init__(
-        self, services: Services, notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True,
-        views: Sequence[View] | None = None
+        self, services: Services, code: CodeCorpus, history: Callable[[], HistoryCorpus], notes: tuple[Degraded, ...],
+        progress: Progress, *, refresh: bool = True, check: bool = True, views: Sequence[View] | None = None,
     ) -> None:  # fmt: skip
         """`views` are asked instead of the index, before there is one."""
         self._settings, self._workspace = services.settings, services.workspace
-        self._services, self._notes = services, notes
+        self._services, self._code, self._history, self._notes = services, code, history, notes
         self._refresh, self._check, self._progress, self._views = refresh, check, progress, views
 
     def _answer(self, work: Callable[[Snapshot, Basis], Result]) -> Result:
@@ -259,7 +259,7 @@ class Inspection:
 
     # -- hits -------------------------------------------------------------------------------------------------------------
 
-    def related(self, code: CodeCorpus, path: str | Path, line: int, request: SearchRequest) -> Answer:
+    def related(self, path: str | Path, line: int, request: SearchRequest) -> Answer:
         """Units like the one around a line; `request` has the filters and the size of the page."""
         from lurcher.answer import add_notes
         from lurcher.corpora.code import code_query
@@ -272,10 +272,10 @@ class Inspection:
         def plan(snapshot: Snapshot) -> Plan:
             return plan_related(snapshot, unit_at(snapshot, file_at(snapshot, names), line), query.text)
 
-        answer = self._workspace.with_repair(lambda damage: code.answer(query, request, damage, plan), self._progress)
+        answer = self._workspace.with_repair(lambda damage: self._code.answer(query, request, damage, plan), self._progress)
         return add_notes(answer, self._notes)
 
-    def why(self, code: CodeCorpus, path: str | Path, line: int | None, request: SearchRequest) -> WhyAnswer:
+    def why(self, path: str | Path, line: int | None, request: SearchRequest) -> WhyAnswer:
         """Why a file, or the unit around one of its lines, is or is not among the hits for a request."""
         from lurcher.corpora.code import code_query
         from lurcher.inspect.why import left_out, unknown, why
@@ -285,7 +285,7 @@ class Inspection:
         names = self._workspace.candidate_paths(path)
 
         def attempt(damage: tuple[Degraded, ...]) -> WhyAnswer:
-            ranked = code.rank(query, request, Stopwatch())
+            ranked = self._code.rank(query, request, Stopwatch())
             notes = self._notes + damage + ranked.notes + tuple(note for view in ranked.views for note in view.degraded)
             basis = Basis(state_of(ranked.snapshot, ranked.views), notes)
             missing = left_out(
@@ -299,7 +299,7 @@ class Inspection:
 
     # -- the past of a file -----------------------------------------------------------------------------------------------
 
-    def brief(self, history: HistoryCorpus, target: str | Path, budget: int | None) -> BriefAnswer:
+    def brief(self, target: str | Path, budget: int | None) -> BriefAnswer:
         from lurcher.corpora.history.corpus import coverage
         from lurcher.inspect.brief import write_brief
 
@@ -308,7 +308,7 @@ class Inspection:
         def work(snapshot: Snapshot, basis: Basis) -> BriefAnswer:
             file, definition, notes = file_or_symbol(snapshot, str(target), self._workspace.candidate_paths(target))
             number = self._workspace.labels().index(snapshot.prefix(file))
-            index = history.index_of(self._workspace.projects[number])
+            index = self._history().index_of(self._workspace.projects[number])
             view = index.view(self._progress, refresh=self._refresh)
             covered = basis.index.replace(coverage=coverage([view]))
             finder, basis = self._finder(snapshot, basis)
@@ -331,7 +331,7 @@ class Inspection:
         return self._answer(work)
 
     def explain(
-        self, history: HistoryCorpus, path: str | Path, first: int | None, last: int | None, limit: int | None,
+        self, path: str | Path, first: int | None, last: int | None, limit: int | None,
         outcome: OutcomeLookup | None, related: RelatedLookup | None,
     ) -> ExplainAnswer:  # fmt: skip
         """The commits that wrote some lines. Needs no index; one of history adds outcomes and related commits."""
@@ -343,7 +343,7 @@ class Inspection:
         name = next((name for name in names if os.path.lexists(self._workspace.locate(name))), names[0])
         for project, label in zip(self._workspace.projects, self._workspace.labels(), strict=True):
             if name.startswith(label):
-                known = find_related_commits(history.index_of(project))
+                known = find_related_commits(self._history().index_of(project))
                 if known is not None:
                     outcome, related = outcome or known.outcome, related or known.related
                 answer = explain_file(

@@ -187,8 +187,7 @@ class Session:
     @contextlib.contextmanager
     def full_index(self, seconds: float = WAIT_SECONDS) -> Iterator[Engine]:
         """The engine for calls that need the whole index; raises `IndexBuilding` where there is none after `seconds`."""
-        self.engine.check_here()
-        if not self.ready(seconds):
+        if not self.engine.shares and not self.ready(seconds):
             build = self._build
             left = build.seconds_left if build is not None else None
             hint = f"try again in {max(1, round(left))} s" if left is not None else "try again in a few seconds"
@@ -198,9 +197,8 @@ class Session:
     @contextlib.contextmanager
     def with_history(self, seconds: float = WAIT_SECONDS) -> Iterator[Engine]:
         """The engine for queries about history, once some of it is indexed; raises `IndexBuilding` after `seconds`."""
-        self.engine.check_here()
         deadline = time.monotonic() + seconds
-        while not self.engine.past_indexed():
+        while not self.engine.shares and not self.engine.past_indexed():
             self.build(history=True)
             if time.monotonic() >= deadline:
                 build = self._build

@@ -141,7 +141,7 @@ class Container:
             raise self.corrupt("its table of contents is not valid") from error
         self._contents = position
         self._checked: dict[str, bytearray] = {}
-        self._unpackers: dict[str, _PackedSection] = {}
+        self._unpackers: dict[str, PackedSection] = {}
 
     @classmethod
     def open(cls: type[Kind], path: Path | str, stamp: Stamp | None = None) -> Kind:
@@ -217,14 +217,16 @@ class Container:
                 self._verify(name, position, length, sums, block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, length))
         return self._buffer[position : position + length]
 
-    def _packed(self, name: str) -> _PackedSection:
+    def _packed(self, name: str) -> PackedSection:
         known = self._unpackers.get(name)
         if known is None:
             entry = self._table[name]
             stored = self._buffer[entry.position : entry.position + entry.length]
-            blocks = self.section(name + BLOCK_LIST_SUFFIX)
-            known = self._unpackers[name] = _PackedSection(name, stored, blocks, partial(self._damaged, self.name))
+            known = self._unpackers[name] = self._make_packed(name, stored, self.section(name + BLOCK_LIST_SUFFIX))
         return known
+
+    def _make_packed(self, name: str, stored: memoryview, listed: memoryview) -> PackedSection:
+        return PackedSection(name, stored, listed, partial(self._damaged, self.name))
 
     def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
         """The compressed blocks [first, last) of a packed section, each with its checksum, which is not verified."""
@@ -237,6 +239,11 @@ class Container:
     def size(self) -> int:
         """Bytes of the file."""
         return len(self._buffer)
+
+    @property
+    def content(self) -> memoryview:
+        """All bytes of the file, unverified."""
+        return self._buffer
 
     def digest(self) -> str:
         """A name for the content: a hash of the table of contents, which has the checksum of every block."""
@@ -369,7 +376,7 @@ def checksum() -> Checksum:
     return crc32
 
 
-class _PackedSection:
+class PackedSection:
     """Reads a packed section block by block.
 
     It holds no reference to its container, which would be a cycle: the file must be closed with its last reader, not when
@@ -417,6 +424,10 @@ class _PackedSection:
         if data is not None:
             return data
         raise self._corrupt(f"section '{self._name}' fails its checksum")
+
+    def _stored_range(self, first: int, last: int) -> tuple[int, int]:
+        """Where the blocks [first, last) are stored."""
+        return self._blocks[2 * first - 2] if first else 0, self._blocks[2 * last - 2] if last else 0
 
     def stored(self, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
         start = self._blocks[2 * first - 2] if first else 0

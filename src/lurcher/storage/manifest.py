@@ -332,14 +332,17 @@ def files_in_use(manifest: AnyManifest) -> set[str]:
 
 def read_manifest(folder: Path | str, expected: Mapping[str, Any], format: ManifestFormat | None = None) -> Any:
     """The manifest in a folder; None where there is no index."""
-    format, path = format or FILES_FORMAT, os.path.join(folder, NAME)
-    if not exists(path):
-        return None
-    container = Container.open(path)
+    path = os.path.join(folder, NAME)
+    return parse_manifest(Container.open(path), expected, format) if exists(path) else None
+
+
+def parse_manifest(container: Container, expected: Mapping[str, Any] | None, format: ManifestFormat | None = None) -> Any:
+    """The manifest in a container, which fits `expected`, if given."""
+    format = format or FILES_FORMAT
     try:
         meta = container.meta
         found = meta["fingerprint"]
-        if not is_compatible(found, expected):
+        if expected is not None and not is_compatible(found, expected):
             raise OutdatedIndex(f"the {format.called} was made with {describe_difference(found, expected)}", format.rebuild)
         if type(meta["generation"]) is not int or not 1 <= meta["generation"] < 1 << 63:
             raise ValueError("its generation is not valid")

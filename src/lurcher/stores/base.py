@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from lurcher.errors import ConfigError
+from lurcher.errors import ConfigError, StoreError
 from lurcher.net.http import redact_url
 from lurcher.runtime import find
 from lurcher.vectors.service import Sparse
@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 
     from lurcher.config import Settings
 
-__all__ = ["Candidate", "Head", "Listed", "Question", "Sparse", "Store", "StoredFile", "StoredUnit", "store_at"]
+__all__ = ["Candidate", "Head", "Listed", "Question", "Sparse", "Store", "StoreChanged", "StoredFile", "StoredUnit", "store_at"]
 
 ADDRESSES = ("qdrant://", "postgres://")
+
+
+class StoreChanged(StoreError):
+    """A new generation replaced the one that was being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,10 @@ class Store(Protocol):
         ...
 
     def put_pages(self, project: str, pages: Mapping[str, bytes], born: int) -> None:
-        """Store pages that are valid from generation `born` on; a page put in the same generation before is replaced."""
+        """Store pages that are valid from generation `born` on; a page put in the same generation before is replaced.
+
+        An empty page is as good as none: `sweep` may remove it once no reader sees what it replaces.
+        """
         ...
 
     def adopt(self, project: str, keys: Sequence[str], born: int) -> None:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNITS_AT_ONCE = 20_000
-"""Units whose postings are in memory at the same time."""
+"""Units whose postings are in memory at the same time, about 1.5 KB each; of a large segment more."""
+_PASSES = 10
+"""How often all postings of a large segment are read: for each 20,000 of a million units would be 50 times."""
 _ROW_BATCH = 400_000
 """Rows of postings that are decoded at a time."""
 _DEFINITIONS, _STEM = FAMILIES.index("definitions"), FAMILIES.index("stem")
@@ -48,10 +50,10 @@ def export_files(segment: Segment, items: Sequence[ExportItem], model: str) -> I
     hashes = _TermHashes(segment)
     vectors = read_vectors(segment.vectors) if segment.vectors is not None else None
     group: list[ExportItem] = []
-    units = 0
+    units, most = 0, max(UNITS_AT_ONCE, int(segment.meta["units"]) // _PASSES)
     for file in sorted(items, key=lambda item: item.place):
         count = int(segment.tables.files["units"][file.place])
-        if group and units + count > UNITS_AT_ONCE:
+        if group and units + count > most:
             yield from _FileGroup(segment, group, hashes, vectors, model).files()
             group, units = [], 0
         group.append(file)

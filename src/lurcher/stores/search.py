@@ -15,11 +15,11 @@ from lurcher.query import Plan, Query, make_plan, split_qualified_name
 from lurcher.query.validate import matches_glob
 from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
-from lurcher.stores.base import Candidate, Head, Question, Sparse, Store
+from lurcher.stores.base import Candidate, Head, Question, Sparse, Store, StoreChanged
 from lurcher.stores.query import SparseQuery, dense_query, name_query, sparse_query
 from lurcher.stores.records import RECORD_FORMAT as RECORDS
 from lurcher.stores.records import AssembledSegment, Record, decode_record
-from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot, StoreChanged
+from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot
 from lurcher.stores.vocabulary import Page, Vocabulary
 from lurcher.terms import compound
 from lurcher.types import Degraded, Filter
@@ -49,10 +49,6 @@ if TYPE_CHECKING:
 
 class UnknownProject(UsageError):
     """The store has no such project."""
-
-
-class NeedsText(UsageError):
-    """The query searches exact text or syntax, which a store cannot do."""
 
 
 Lap = Callable[[str], None]
@@ -111,8 +107,9 @@ class StoreSearcher:
 
     def _unknown(self, name: str) -> UnknownProject:
         there = self._store.projects()
-        known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        hint = f"it has: {known}" if there else Template("add one: {index: store=URL}")
+        near = find_near_names(name, there)
+        known = ", ".join((near or there)[:10]) + (", …" if len(near or there) > 10 else "")
+        hint = f"did you mean {known}?" if near else f"it has: {known}" if there else Template("add one: {index: store=URL}")
         return UnknownProject(f"the store has no project {name}", hint)
 
     def search(self, query: Query, filter: Filter, model: Model, lanes: Lanes, lap: Lap) -> StoreResult:
@@ -121,8 +118,6 @@ class StoreSearcher:
         words = MergedVocabulary(vocabularies)
         lap("head")
         plan = self._make_plan(query, words, vocabularies, heads)
-        if plan.mode in ("literal", "structural"):
-            raise needs_text_error(plan.mode)
         lap("plan")
         wanted = set(lanes(plan))
         units = sum(head.units for head in heads.values())
@@ -249,6 +244,16 @@ class StoreSearcher:
         return FetchedProject(name, head, segment, keys, vocabulary, lambda wanted: self._store.texts(name, wanted))
 
 
+def find_near_names(name: str, known: Sequence[str]) -> list[str]:
+    """Names like this one: the same last part, else spelled alike."""
+    from difflib import get_close_matches
+
+    folded = {other.lower(): other for other in known}
+    last = name.lower().rpartition("/")[2]
+    same = [other for low, other in folded.items() if last in (low, low.rpartition("/")[2])]
+    return same or [folded[low] for low in get_close_matches(name.lower(), folded, 5)]
+
+
 def is_readable(head: Head) -> bool:
     """Whether the records of a project have the format of this version."""
     try:
@@ -256,13 +261,6 @@ def is_readable(head: Head) -> bool:
         return (made["format"], made["record"]) == (TABLES, RECORDS)
     except (ValueError, TypeError, KeyError):
         return False
-
-
-def needs_text_error(mode: str) -> NeedsText:
-    return NeedsText(
-        f"a {mode} search reads whole files, which a shared store does not offer",
-        Template("search in a checkout of the project, or use {mode=hybrid}"),
-    )
 
 
 def _passes_filter(path: str, filter: Filter) -> bool:

@@ -5,6 +5,7 @@ A project has the same name on every machine with a checkout of it: owner and na
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from lurcher.inspect.doctor.services import Health
     from lurcher.net.http import Deadline
     from lurcher.stores.base import Head, Store
+    from lurcher.stores.files import LocalPart
     from lurcher.stores.search import StoreSearcher
     from lurcher.types import Progress
     from lurcher.vectors.service import SparseEmbedder
@@ -210,7 +212,8 @@ class SharedStore:
                 )
             done = sync_project(
                 self.store, name, view, project.model, root=project.root.path.name, commit=head_commit(project.root.path),
-                rebuild=rebuild, seconds=LOCK_SECONDS, progress=progress, sparse=sparse,
+                rebuild=rebuild, seconds=LOCK_SECONDS, progress=progress, folder=project.store,
+                history=local_history(project), sparse=sparse,
             )  # fmt: skip
         except StoreError as problem:
             raise self.add_context(problem) from problem.__cause__
@@ -241,10 +244,44 @@ class SharedStore:
         return status
 
 
+def list_projects(settings: Settings, here: Path) -> dict[str, Any]:
+    """Every project of the store that the settings name, and what it has of each."""
+    shared = find_shared_store(settings, [here])
+    if shared is None:
+        raise UsageError("no shared store is set", Template("name one: {store=URL}, or LURCHER_STORE"))
+    try:
+        heads = ((name, shared.store.head(name)) for name in shared.store.projects())
+        projects = [_describe_head(name, head) for name, head in heads if head is not None]
+    except StoreError as problem:
+        raise shared.add_context(problem) from problem.__cause__
+    finally:
+        shared.close()
+    return {"store": redact_url(user_setting(settings, "store.url")), "projects": projects}
+
+
+def local_history(project: RootIndex) -> LocalPart | None:
+    """The index of a checkout's commits, to be sent; None where there is none. Nothing is indexed for it."""
+    from lurcher.corpora.history.index import HistoryIndex
+    from lurcher.stores.files import LocalPart
+
+    if head_commit(project.root.path) == "":
+        return None
+    index = HistoryIndex.for_root(project)
+    view = index.existing_view()
+    if view is None:
+        return None
+    manifest = view.manifest
+    about = json.dumps([manifest.head.sha, manifest.commits, manifest.total, list(manifest.outcomes), index.model.digest])
+    opened = dict(zip(manifest.segments, (segment.container for segment in view.history.segments), strict=True))
+    return LocalPart(about, manifest, index.store, opened)
+
+
 def _describe_head(name: str, head: Head) -> dict[str, Any]:
     return {
         "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
         "files": head.files, "units": head.units, "dims": head.dims,
+        "commits": int(head.more["commits"]) if head.more.get("commits", "").isdecimal() else 0,
+        "whole": "index_files" in head.more,
     }  # fmt: skip
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lurcher.errors import StoreError
 from lurcher.sources.roles import VERSIONED, version_of
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.table_snapshot import PhrasePattern, Phrases
-from lurcher.stores.base import Head
+from lurcher.stores.base import Head, StoreChanged
 from lurcher.stores.records import AssembledSegment
 from lurcher.stores.vocabulary import Vocabulary
 
@@ -234,7 +233,3 @@ class SharedSnapshot(Snapshot):
                 found.append((unit, len(starts), self.unit(unit)[1] + int(starts[0])))
         columns = np.array(found, np.int64).reshape(-1, 3)
         return Phrases(columns[:, 0], columns[:, 1], columns[:, 2])
-
-
-class StoreChanged(StoreError):
-    """A new generation replaced the one that was being read."""

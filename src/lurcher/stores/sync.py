@@ -25,6 +25,7 @@ from lurcher.storage.vectors import read_vectors
 from lurcher.stores import records
 from lurcher.stores.base import Head, Listed, Store, StoredFile
 from lurcher.stores.export import ExportItem, export_files
+from lurcher.stores.files import CODE, FORMAT, HISTORY, LocalPart, write_files
 from lurcher.stores.query import embed_files, head_entry
 from lurcher.stores.vocabulary import (
     CONTENTS,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.storage import IndexFolder
     from lurcher.vectors import Model
     from lurcher.vectors.service import SparseEmbedder
 
@@ -76,16 +78,17 @@ class SyncResult:
 
 def sync_project(
     store: Store, project: str, view: View, model: Model, *, root: str, commit: str, rebuild: bool, seconds: float,
-    progress: Progress, sparse: SparseEmbedder | None = None,
+    progress: Progress, folder: IndexFolder, history: LocalPart | None = None, sparse: SparseEmbedder | None = None,
 ) -> SyncResult:  # fmt: skip
     """Send the differences between the local index and a project in a store; they become visible all at once.
 
-    `root` is the name of the project's folder, `commit` that of its tree; `sparse` makes sparse vectors in place of terms.
+    `root` is the name of the project's folder, `commit` that of its tree; `folder` has the files of its index, `history` is
+    the index of its commits; `sparse` makes sparse vectors in place of terms.
     """
     for attempt in range(_ATTEMPTS):
         try:
             with store.writing(project, seconds):
-                return _Sync(store, project, view, model, root, commit, rebuild, progress, sparse).run()
+                return _Sync(store, project, view, model, root, commit, rebuild, progress, folder, history, sparse).run()
         except _Overtaken:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -99,10 +102,11 @@ class _Overtaken(IndexLocked):
 class _Sync:
     def __init__(
         self, store: Store, project: str, view: View, model: Model, root: str, commit: str, rebuild: bool, progress: Progress,
-        sparse: SparseEmbedder | None,
+        folder: IndexFolder, history: LocalPart | None, sparse: SparseEmbedder | None,
     ) -> None:  # fmt: skip
         self._store, self._project, self._view, self._progress = store, project, view, progress
         self._root, self._commit, self._rebuild, self._sparse = root, commit, rebuild, sparse
+        self._folder, self._history = folder, history
         self._snapshot, self._manifest = view.snapshot, view.manifest
         self._dims = self._snapshot.cosines.dims
         self._model = model.digest if self._dims or not self._snapshot.unit_count else "none"
@@ -122,7 +126,7 @@ class _Sync:
         self._adopt([listed[key] for key in local_files if key in listed])
         units = self._send_files(missing, local_files)
         gone = [item.key for item in listed.values() if item.key not in local_files and item.died is None]
-        pages_written = self._write_pages(local_files)
+        pages_written = self._write_pages(local_files) + self._write_index(local_files)
         new = self._new_head(local_files)
         unchanged = not missing and not gone and not pages_written and not self._revived
         if self._head is not None and unchanged and self._is_same_head(self._head, new):
@@ -250,6 +254,16 @@ class _Sync:
     def _put_pages(self, pages: Mapping[str, bytes]) -> None:
         self._store.put_pages(self._project, pages, self._generation)
 
+    # -- the files of the index -------------------------------------------------------------------------------------------
+
+    def _write_index(self, local_files: Iterable[str]) -> int:
+        """Put the files of the index that differ; returns how many pages."""
+        opened = dict(zip(self._manifest.segments, (one.container for one in self._snapshot.segments), strict=True))
+        parts = {CODE: LocalPart(f"{self._fingerprint} {_digest(local_files)}", self._manifest, self._folder, opened)}
+        if self._history is not None:
+            parts[HISTORY] = self._history
+        return write_files(self._store, self._project, self._generation, parts, self._progress, rebuild=self._rebuild)
+
     # -- head -------------------------------------------------------------------------------------------------------------
 
     def _new_head(self, local_files: Collection[str]) -> Head:
@@ -257,6 +271,8 @@ class _Sync:
         more = {
             **{f"length.{field}": str(_total_length(snapshot, field)) for field in FIELD_WEIGHTS},
             "keys": _digest(local_files),
+            "commits": self._commit_count(),
+            "index_files": str(FORMAT),
             "languages": " ".join(snapshot.languages),
             "made_with": json.dumps(self._inputs, sort_keys=True),
             "model": self._model,
@@ -268,6 +284,12 @@ class _Sync:
         return Head(
             self._generation, self._fingerprint, now, self._commit, len(local_files), snapshot.unit_count, self._dims, more
         )  # fmt: skip
+
+    def _commit_count(self) -> str:
+        """How many commits are indexed; without an index of them here, those in the store stay."""
+        if self._history is not None:
+            return str(self._history.manifest.commits)
+        return self._head.more.get("commits", "") if self._head is not None and not self._rebuild else ""
 
     @staticmethod
     def _is_same_head(old: Head, new: Head) -> bool:

@@ -377,6 +377,7 @@ PROJECT = Parameter("project", help="the project in it", metavar="NAME", many=Tr
 FALLBACK = Parameter(
     "fallback", help="what answers when the store does not", metavar="WHAT", choices=("local", "none")
 )
+SHARED = (STORE, PROJECT, FALLBACK)
 
 # -- the command line alone ---------------------------------------------------------------------------------------------------
 
@@ -394,6 +395,6 @@ SHOWN = (CONTEXT, SNIPPET_LINES, FLAT, EXPLAIN)
 
 SEARCH = (
     QUERY, PATHS, SOURCE, MODE, SEMANTIC, LITERAL, *EXACTLY, STRUCTURAL, RANKING, SINCE, UNTIL, AUTHOR, OUTCOME, *ORDER, TAG,
-    LIBRARY, *PAGE, *FILTERS, *SHOWN, WORKSPACE, REPO, STORE, PROJECT, FALLBACK, TIMINGS, NO_REFRESH, *OUTPUT,
+    LIBRARY, *PAGE, *FILTERS, *SHOWN, WORKSPACE, REPO, *SHARED, TIMINGS, NO_REFRESH, *OUTPUT,
 )  # fmt: skip
 """What `lurcher search` takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from _thread import allocate_lock
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -215,7 +215,8 @@ def coverage(views: Sequence[HistoryView]) -> dict[str, float]:
 def _index_state(roots: Sequence[HistoryRoot]) -> IndexState:
     views = [root.view for root in roots]
     fresh = all(view.fresh for view in views)
-    return IndexState(sum(view.manifest.generation for view in views), fresh, 0, coverage(views))
+    shared = {name: about for view in views for name, about in view.shared.items()}
+    return IndexState(sum(view.manifest.generation for view in views), fresh, 0, coverage(views), shared)
 
 
 class CommitHits:
@@ -335,8 +336,9 @@ _OPTIONS = ("history", "lexical", "classic", "linear", "recency", "outcomes", "r
 class HistoryCorpus:
     """The commits of each root that has a repository, by an index beside that of its code."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, open_index: Callable[[RootIndex], HistoryIndex] = HistoryIndex.for_root) -> None:
         self._services, self._settings, self._workspace = services, services.settings, services.workspace
+        self._open_index = open_index
         # One index for all threads: two would take each other for writers of another process.
         self._indexes: dict[Path, HistoryIndex] = {}
         self._lock = allocate_lock()
@@ -347,7 +349,7 @@ class HistoryCorpus:
         with self._lock:
             known = self._indexes.get(project.root.path)
             if known is None or known.settings is not project.settings:
-                known = self._indexes[project.root.path] = HistoryIndex.for_root(project)
+                known = self._indexes[project.root.path] = self._open_index(project)
             return known
 
     @property
@@ -446,7 +448,7 @@ def _dates(since: str | None, until: str | None, top: Path) -> tuple[int | None,
 
     if since is None and until is None:
         return None, None
-    resolve = dates.commit_date_resolver(top)
+    resolve = dates.commit_date_resolver(top) if top.is_dir() else None
     now = int(time.time())
     first = None if since is None else dates.parse_date(since, now=now, resolve=resolve)
     last = None if until is None else dates.parse_date(until, now=now, resolve=resolve, until=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ class HistoryView:
     fresh: bool
     """Whether it was made for the current HEAD."""
     load_verdicts: Callable[[], Verdicts]
+    shared: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """Of a project in a shared store, what answers say about it."""
 
     @cached_property
     def verdicts(self) -> Verdicts:

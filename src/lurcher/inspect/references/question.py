@@ -19,7 +19,6 @@ from lurcher.inspect.references.calls import (
 )  # fmt: skip
 from lurcher.query import is_plain_word
 from lurcher.runtime.process import format_count
-from lurcher.types import Degraded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 20
 """Entries that are listed before the hits; all are counted."""
 _MOST_DEFINITIONS = 5
-NOT_IN_STORES = Degraded("references", "a shared store does not know who uses a name: these are hits of a search", "")
 
 
 @dataclass(frozen=True, slots=True)

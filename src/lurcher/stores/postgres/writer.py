@@ -248,7 +248,7 @@ _PUBLISH = """
     WHERE name = %(name)s AND generation = %(generation)s - 1
 """
 _SWEEP_PAGES = """
-    DELETE FROM pages p WHERE p.project = %(project)s AND (p.born > %(generation)s OR EXISTS (
+    DELETE FROM pages p WHERE p.project = %(project)s AND (p.born > %(generation)s OR p.data = '' OR EXISTS (
         SELECT 1 FROM pages n WHERE n.project = p.project AND n.name = p.name AND n.born > p.born AND n.born <= %(generation)s))
 """
 _DROP = (

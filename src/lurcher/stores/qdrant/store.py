@@ -252,7 +252,7 @@ class QdrantStore:
         for name, data in pages.items():
             payload: Json = {
                 "sort": "page", "project_id": escape_text(project), "name": escape_text(name), "born": born, "died": NEVER,
-                "data": layout.encode_bytes(data),
+                "data": layout.encode_bytes(data), **({} if data else {"empty": True}),
             }  # fmt: skip
             made.append({"id": layout.named_point_id("page", project, name, str(born)), "vector": {}, "payload": payload})
             size += len(payload["data"])
@@ -285,14 +285,19 @@ class QdrantStore:
 
     def _sweep_pages(self, project: str, generation: int) -> int:
         newest: dict[str, int] = {}
+        empty: set[tuple[str, int]] = set()
         every: list[tuple[str, int]] = []
-        for one in self._points.scroll(self._projects, in_project(project, match("sort", "page")), ["name", "born"]):
+        for one in self._points.scroll(self._projects, in_project(project, match("sort", "page")), ["name", "born", "empty"]):
             with check_reply(self._points.url, "listing of pages"):
                 name, born = unescape_text(one["name"]), require(one["born"], int)
             every.append((name, born))
             if born <= generation:
                 newest[name] = max(born, newest.get(name, born))
-        gone = [layout.named_point_id("page", project, name, str(born)) for name, born in every if newest.get(name) != born]
+                empty |= {(name, born)} if one.get("empty") else set()
+        gone = [
+            layout.named_point_id("page", project, name, str(born)) for name, born in every
+            if newest.get(name) != born or (name, born) in empty
+        ]  # fmt: skip
         for some in split_keys(gone):
             self._points.delete(self._projects, {"must": [{"has_id": list(some)}]})
         return len(gone)

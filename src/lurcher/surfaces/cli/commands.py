@@ -35,6 +35,7 @@ from lurcher.surfaces.cli.search_cmd import (
     overrides_of,
     page_options,
     print_json,
+    settings_of,
     show_answer,
     split_location,
     wants_json,
@@ -78,9 +79,10 @@ def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
 
     seen = Path(place)
     if "\0" in place or not seen.exists():
-        return Engine.open(".", overrides=overrides_of(parsed.set)), place
+        return Engine.open(".", overrides=settings_of(parsed)), place
     inside = seen.resolve().is_relative_to(find_root(Path()).path)
-    return Engine.open("." if inside else seen, overrides=overrides_of(parsed.set)), Path.cwd() / seen
+    engine = Engine.open("." if inside else seen, overrides=settings_of(parsed))
+    return engine, place if engine.elsewhere else Path.cwd() / seen  # of another project, a file here says nothing
 
 
 def run_related(parsed: Namespace) -> int:
@@ -200,7 +202,7 @@ def run_explain(parsed: Namespace) -> int:
     limit = 10 if parsed.limit is None else parsed.limit
     here = Path.cwd()
     if is_bare(here):  # without a work tree there is no engine
-        settings = config.load(None, overrides_of(parsed.set))
+        settings = config.load(None, settings_of(parsed))
         notes = _without_store(settings, here, "which commits wrote a line")
         answer, locate = explain(here, file, first, last, settings=settings.blame, limit=limit), here.joinpath
         answer = replace(answer, degraded=(*notes, *answer.degraded))

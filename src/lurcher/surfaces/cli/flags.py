@@ -39,6 +39,8 @@ _LISTEN = (
     ),
 )
 _INSPECT = (p.JSON, p.SET, p.QUIET)
+_ASK = (*p.SHARED, *_INSPECT)
+"""Of commands that ask the index, here or in a shared store."""
 _PLACE = Parameter("place", help="a file or folder", place="optional", metavar="PATH", default="here")
 _COMMON_MODES = ("auto", "hybrid", "lexical", "dense")
 _SHOWN_OF_TEXT = (
@@ -54,7 +56,7 @@ COMMANDS: tuple[Command, ...] = (
         "symbol", "show where a name is defined",
         (
             Parameter("name", help="Client, Client.retry, Foo::bar or Foo#bar", place="first"), p.PATHS,
-            p.LIMIT.but(help="number of definitions", default=20), p.LANG, p.STORE, p.PROJECT, p.FALLBACK, *p.OUTPUT,
+            p.LIMIT.but(help="number of definitions", default=20), p.LANG, *p.SHARED, *p.OUTPUT,
         ),
         "lurcher symbol Client.retry",
     ),
@@ -64,20 +66,20 @@ COMMANDS: tuple[Command, ...] = (
             p.TARGET, p.PATHS, p.USE_KIND, Parameter("callers", "switch", "the functions that call it"),
             Parameter("callees", "switch", "the functions that it calls"),
             Parameter("tests", "switch", "the tests that reach it"), p.DEPTH, p.LIMIT.but(help="how many to list", default=50),
-            *p.OUTPUT,
+            *p.SHARED, *p.OUTPUT,
         ),
         "lurcher references Client.retry --kind call",
     ),
     Command(
         "implementations", "show the types below a type, or what overrides a method",
-        (p.TARGET, p.PATHS, p.LIMIT.but(help="how many to list", default=50), *p.OUTPUT),
+        (p.TARGET, p.PATHS, p.LIMIT.but(help="how many to list", default=50), *p.SHARED, *p.OUTPUT),
         "lurcher implementations Transport",
     ),
     Command(
         "related", "find code that is like the code around a line",
         (
             Parameter("place", help="a file and a line of it, as FILE:LINE", place="first", metavar="FILE:LINE"),
-            *p.PAGE, *p.FILTERS, *p.SHOWN, *p.OUTPUT,
+            *p.PAGE, *p.FILTERS, *p.SHOWN, *p.SHARED, *p.OUTPUT,
         ),
         "lurcher related src/client.py:42",
     ),
@@ -86,7 +88,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Parameter("place", help="a file, or a line of it, as FILE[:LINE]", place="first", metavar="FILE[:LINE]"),
             p.QUERY.but(help="the query, as it was given to search"), p.MODE, p.RANKING,
-            p.LIMIT.but(help="number of hits that would be shown"), *p.FILTERS, *_INSPECT,
+            p.LIMIT.but(help="number of hits that would be shown"), *p.FILTERS, *_ASK,
         ),
         'lurcher why src/client.py:42 "how are redirects followed"',
     ),
@@ -94,20 +96,20 @@ COMMANDS: tuple[Command, ...] = (
         "impact", "show what depends on a file, by the imports that lead to it",
         (
             p.FILE.but(help="a file, as seen from here or as a hit shows it", metavar="FILE"), p.SYMBOL, p.HOPS,
-            p.FORMAT.but(help="text, or a picture of the graph", choices=("text", "dot", "svg")), *_INSPECT,
+            p.FORMAT.but(help="text, or a picture of the graph", choices=("text", "dot", "svg")), *_ASK,
         ),
         "lurcher impact src/client.py --symbol retry",
     ),
     Command(
         "outline", "show the symbols of a file, or of each file of a folder",
         (
-            _PLACE, p.KIND, *_INSPECT,
+            _PLACE, p.KIND, *_ASK,
         ),
         "lurcher outline src --kind class",
     ),
     Command(
         "context", "show what to know about a file or folder before working on it",
-        (_PLACE, p.BUDGET.but(help="hard ceiling on its tokens", default=4000), *_INSPECT),
+        (_PLACE, p.BUDGET.but(help="hard ceiling on its tokens", default=4000), *_ASK),
         "lurcher context src --budget 2000",
     ),
     Command(
@@ -115,7 +117,7 @@ COMMANDS: tuple[Command, ...] = (
         "say whether a name or short text occurs at all: yes is probable, no is certain unless files were left out",
         (
             Parameter("pattern", help="a name or text, as it is spelled and by itself", place="first", metavar="PATTERN"),
-            p.PATHS, p.EXACT, *_INSPECT,
+            p.PATHS, p.EXACT, *_ASK,
         ),
         "lurcher exists parse_cookie",
     ),
@@ -130,7 +132,8 @@ COMMANDS: tuple[Command, ...] = (
             p.OUTCOME.but(help="only commits with this outcome"), *p.ORDER, *p.PAGE,
             p.LANG.but(help="only commits that change this language"),
             p.PATH.but(help="only commits that change files that match"), p.EXCLUDE, *_SHOWN_OF_TEXT[:1],
-            p.SNIPPET_LINES.but(help="show the N changed lines that match best"), p.EXPLAIN, p.NO_REFRESH, p.TIMINGS, *p.OUTPUT,
+            p.SNIPPET_LINES.but(help="show the N changed lines that match best"), p.EXPLAIN, *p.SHARED,
+            p.NO_REFRESH, p.TIMINGS, *p.OUTPUT,
         ),
         'lurcher history "have we tried caching this"',
     ),
@@ -142,7 +145,8 @@ COMMANDS: tuple[Command, ...] = (
             p.SINCE.but(help="only notes from then on, by front matter or file time: a date, 30d, 6m, 1y"),
             p.UNTIL.but(help="only notes until then"), *p.ORDER, *p.PAGE,
             p.LANG.but(help="only this markup, such as markdown"), p.PATH.but(help="only notes that match"),
-            p.EXCLUDE.but(help="not notes that match"), *_SHOWN_OF_TEXT, p.TIMINGS, p.NO_REFRESH, *p.OUTPUT,
+            p.EXCLUDE.but(help="not notes that match"), *_SHOWN_OF_TEXT, *p.SHARED, p.TIMINGS,
+            p.NO_REFRESH, *p.OUTPUT,
         ),
         'lurcher notes "how do we rotate keys" --tag runbook',
     ),
@@ -151,7 +155,7 @@ COMMANDS: tuple[Command, ...] = (
         "show what to know before editing a file or symbol: its past, its dependents, documents that name it",
         (
             Parameter("target", help="a file, or a name such as Client.retry", place="first", metavar="FILE|SYMBOL"),
-            p.BUDGET.but(help="hard ceiling on its tokens", default=1500), *_INSPECT,
+            p.BUDGET.but(help="hard ceiling on its tokens", default=1500), *_ASK,
         ),
         "lurcher brief src/client.py",
     ),
@@ -159,7 +163,7 @@ COMMANDS: tuple[Command, ...] = (
         "explain", "show the commits that wrote these lines, with their reasons",
         (
             p.FILE.but(help="a file, or some lines of it: FILE:12 or FILE:12-20", metavar="FILE[:A-B]"),
-            p.LIMIT.but(help="number of commits, newest first"), p.JSON, p.SET,
+            p.LIMIT.but(help="number of commits, newest first"), *p.SHARED, p.JSON, p.SET,
         ),
         "lurcher explain src/client.py:40-60",
     ),
@@ -197,7 +201,7 @@ COMMANDS: tuple[Command, ...] = (
         "export", "write the definitions of the index for other programs: as a SCIP index, or as tags for editors",
         (
             p.PATHS, Parameter("scip", help="the SCIP index to write", metavar="FILE"),
-            Parameter("ctags", help="the file to write, in the format of universal-ctags", metavar="FILE"), *_INSPECT,
+            Parameter("ctags", help="the file to write, in the format of universal-ctags", metavar="FILE"), *_ASK,
         ),
         "lurcher export --ctags tags",
     ),
@@ -215,6 +219,11 @@ COMMANDS: tuple[Command, ...] = (
         "status", "show what the index holds and what was left out",
         (p.PATHS, p.SKIPPED, p.STORE, p.PROJECT, p.JSON, p.SET),
         "lurcher status --skipped",
+    ),
+    Command(
+        "projects", "list the projects in a shared store",
+        (p.STORE, *_INSPECT),
+        "lurcher projects --store postgres://db.example.com/lurcher",
     ),
     Command(
         "doctor", "check installation, settings, index and tree, and say how to repair them; changes nothing",

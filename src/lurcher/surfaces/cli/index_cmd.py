@@ -1,4 +1,7 @@
-"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C. `lurcher export`."""
+"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C.
+
+Also `lurcher export`, and `lurcher projects`, which lists those of a shared store.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import UsageError
 from lurcher.runtime.process import format_count, pause, printable, raw_stream
 from lurcher.surfaces.cli import print_inspect, printer
-from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, is_watched, print_json
+from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, is_watched, print_json, settings_of
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
@@ -287,3 +290,17 @@ class _Screen:
             return f"{start}watching {files} in {printable(update.root)}, generation {update.generation}"
         where = f"{printable(Path(update.root).name)}: " if self.several else ""
         return f"{time.strftime('%H:%M:%S')}  {where}{done} in {update.ms:,.0f} ms, generation {update.generation}"
+
+
+def run_projects(parsed: Namespace) -> int:
+    from lurcher import config
+    from lurcher.sources import find_root
+    from lurcher.stores.shared import list_projects
+
+    here = find_root(Path()).path
+    found = list_projects(config.load(here, settings_of(parsed)), here)
+    if parsed.json:
+        print_json(found)
+    else:
+        print_inspect.print_projects(found)
+    return FOUND if found["projects"] else 1

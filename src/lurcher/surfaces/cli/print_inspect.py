@@ -357,11 +357,29 @@ def _print_store(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
             continue
         commit = f", commit {item['commit'][:10]}" if item["commit"] else ""
         row("state", f"generation {item['generation']}, written {item['written']}{commit}")
-        row("holds", f"{format_count(item['files'], 'file')}, {format_count(item['units'], 'unit')}")
+        row("holds", _holdings(item))
         if item["project"] in sent_by_project:
             done = sent_by_project[item["project"]]
             files, units, gone = (format_count(done[key], what) for key, what in _SENT)
             row("sent", f"{files}, {units}; {gone} removed")
+
+
+def _holdings(item: dict[str, Any]) -> str:
+    commits = f", {format_count(item['commits'], 'commit')}" if item["commits"] else ""
+    limits = "" if item["whole"] else "; for searches only, until lurcher index --store URL"
+    return f"{format_count(item['files'], 'file')}, {format_count(item['units'], 'unit')}{commits}{limits}"
+
+
+def print_projects(found: dict[str, Any]) -> None:
+    """The projects of a shared store, one line each."""
+    painter = Painter(use_colour())
+    width = max((len(item["project"]) for item in found["projects"]), default=0)
+    for item in found["projects"]:
+        commit = f" at {item['commit'][:10]}" if item["commit"] else ""
+        about = printable(f"{_holdings(item)}, written {item['written']}{commit}")
+        print(f"{printable(item['project']):<{width}}  {painter.dim(about)}")
+    count = format_count(len(found["projects"]), "project")
+    print(f"{count} in {printable(found['store'])}", file=sys.stderr)
 
 
 def _print_unparsed(entry: dict[str, Any], row: Callable[[str, str], None]) -> None:

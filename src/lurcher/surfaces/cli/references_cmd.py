@@ -11,7 +11,7 @@ from lurcher.runtime.process import printable
 from lurcher.sources import find_root
 from lurcher.surfaces.cli.print_references import print_calls, print_implementations, print_references
 from lurcher.surfaces.cli.printer import from_here, print_notes
-from lurcher.surfaces.cli.search_cmd import Meter, overrides_of, print_json, split_location, wants_json
+from lurcher.surfaces.cli.search_cmd import Meter, print_json, settings_of, split_location, wants_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +35,8 @@ def run_references(parsed: Namespace) -> int:
     if parsed.kind and directions:
         raise UsageError(f"--kind and --{directions[0]} exclude each other", "give one of them")
     limit = _LIMIT if parsed.limit is None else parsed.limit
-    target = _target(parsed.target)
     with _open(parsed) as engine, Meter(parsed.quiet) as meter:
+        target = _target(parsed.target, engine)
         if directions:
             calls = engine.calls(target, direction=directions[0], depth=parsed.depth, limit=limit, progress=meter.update)
         else:
@@ -51,7 +51,7 @@ def run_references(parsed: Namespace) -> int:
 def run_implementations(parsed: Namespace) -> int:
     limit = _LIMIT if parsed.limit is None else parsed.limit
     with _open(parsed) as engine, Meter(parsed.quiet) as meter:
-        answer = engine.implementations(_target(parsed.target), limit=limit, progress=meter.update)
+        answer = engine.implementations(_target(parsed.target, engine), limit=limit, progress=meter.update)
     rows = [(entry.path, entry.line, entry.column, entry.signature or entry.name) for entry in answer.implementations]
     return _show(parsed, engine, answer, rows, print_implementations)
 
@@ -60,11 +60,13 @@ def _open(parsed: Namespace) -> Engine:
     from lurcher.engine import Engine
 
     # Uses are looked for in the whole root, even from a folder of it, unless paths limit the question.
-    return Engine.open(parsed.path or [find_root(".").path], overrides=overrides_of(parsed.set))
+    return Engine.open(parsed.path or [find_root(".").path], overrides=settings_of(parsed))
 
 
-def _target(given: str) -> str:
+def _target(given: str, engine: Engine) -> str:
     """A place with the file as the engine finds it from anywhere; a name as it is."""
+    if engine.elsewhere:  # of another project, a file here says nothing
+        return given
     file, line, _ = split_location(given)
     if line is None or "\0" in file or not Path(file).exists():
         return given

@@ -94,7 +94,7 @@ def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> 
     `soon` says that a question about files follows: then the tree is checked for changes while the engine is loaded.
     """
     paths = parsed.path or ["."]
-    overrides: dict[str, Any] = {**overrides_of(parsed.set), **_store_overrides(parsed)}
+    overrides = settings_of(parsed)
     if bare and len(paths) == 1:
         from pathlib import Path
 
@@ -103,7 +103,7 @@ def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> 
         if is_bare(Path(paths[0])):
             from lurcher.engine import Engine
 
-            return Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
+            return Engine.open(paths[0], root=paths[0], overrides=overrides)
     from lurcher.indexing.workspace import open_roots
 
     opened = open_roots(paths, overrides=overrides)
@@ -114,13 +114,13 @@ def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> 
     return Engine(opened.projects, opened.prefixes, opened.settings, overrides)
 
 
-def _store_overrides(parsed: Namespace) -> dict[str, str]:
-    """The settings that the flags about a shared store stand for."""
+def settings_of(parsed: Namespace) -> dict[str, Any]:
+    """The settings that flags stand for: those given by name, and those about a shared store."""
     given = {
         "store.url": getattr(parsed, "store", None), "store.project": ",".join(getattr(parsed, "project", None) or ()),
         "store.fallback": getattr(parsed, "fallback", None),
     }  # fmt: skip
-    return {key: value for key, value in given.items() if value}
+    return {**overrides_of(parsed.set), **{key: value for key, value in given.items() if value}}
 
 
 def filter_options(parsed: Namespace) -> dict[str, Any]:

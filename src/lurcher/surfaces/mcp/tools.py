@@ -13,7 +13,7 @@ import mcp_types as types
 
 from lurcher.answer import add_notes
 from lurcher.engine import Engine
-from lurcher.errors import CursorError, IndexBuilding, PathError, UsageError
+from lurcher.errors import CursorError, IndexBuilding, PathError, StoreError, UsageError
 from lurcher.inspect.inspection import split_place
 from lurcher.query.validate import ALL, LIBRARIES, SOURCES
 from lurcher.runtime.process import format_count
@@ -64,6 +64,8 @@ class Call:
         if place is not None:
             return self.access.check(str(place))
         engine = engine or self.served.engine
+        if engine.elsewhere:  # a shared store knows its paths
+            return Path(path)
         if len(engine.roots) > 1 and not Path(path).is_absolute() and "\0" not in path:
             try:
                 located = engine.locate(path)
@@ -78,7 +80,7 @@ class Call:
         if path is None:
             return Scope(self.served, [], "")
         engine = self.served.engine
-        if engine.elsewhere:  # the index is in a shared store, which knows its paths
+        if engine.elsewhere:
             return Scope(self.served, [f"/{_escape_glob(path.strip('/'))}"], "")
         place = self.resolve(path, engine)
         if not place.exists():
@@ -104,7 +106,8 @@ class Call:
     @property
     def is_narrowed(self) -> bool:
         """Whether only a part of an index may be shown."""
-        return any(root not in self.access.folders for root in self.served.engine.roots)
+        engine = self.served.engine
+        return not engine.elsewhere and any(root not in self.access.folders for root in engine.roots)
 
 
 def _escape_glob(path: str) -> str:
@@ -181,15 +184,15 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
 
 def _symbol(call: Call, given: dict[str, Any]) -> ToolResult:
     languages = [given["language"]] if given["language"] else []
-    engine = call.served.engine
-    if engine.shares:
-        answer = engine.symbol(given["name"], languages=languages, progress=call.progress)
-        return answers.render_symbol(answer, lambda path, first, last: "", given["budget"])
     with call.served.full_index() as engine:
         answer = engine.symbol(given["name"], languages=languages, progress=call.progress)
 
         def read(path: str, first: int, last: int) -> str:
-            found = engine.file(engine.locate(path), first, last, refresh=False, check=False)
+            try:
+                place = path if engine.elsewhere else engine.locate(path)
+                found = engine.file(place, first, last, refresh=False, check=False)
+            except StoreError:  # what an older version stored has no texts of files
+                return ""
             return with_headers(found.text, found.headers)
 
         return answers.render_symbol(answer, read, given["budget"])
@@ -278,6 +281,8 @@ def _brief(call: Call, given: dict[str, Any]) -> ToolResult:
 
 def _existing(call: Call, name: str, engine: Engine) -> Path | None:
     """The file or folder of this name; None where a symbol may be meant."""
+    if engine.elsewhere:
+        return None
     try:
         place = call.resolve(name, engine)
     except PathError:
@@ -342,6 +347,8 @@ def _exists(call: Call, given: dict[str, Any]) -> ToolResult:
 
 def _single_folder(call: Call) -> Path:
     """The folder of a call that names none."""
+    if call.served.engine.elsewhere:
+        return Path()
     if len(call.access.folders) > 1:
         raise UsageError("there are several roots", f"name a path in one of them, or a project: {', '.join(call.access.names)}")
     return call.access.folders[0]

@@ -1,0 +1,210 @@
+"""Measures a store in PostgreSQL as it grows: projects of growing size in one schema, the last with a million units or more.
+
+    python benchmarks/scaling.py --trees SMALL … LARGE --queries FILE [--queries FILE] --out FILE [--shared-buffers 2GB]
+
+Each tree becomes a project. For each: units per second while its rows and the files of its index are sent, bytes, and the
+times of hybrid searches: `first` when a question was never asked before, `warm` when it is asked again by the same process,
+the whole question, the share of the store, and the time of processors that client and server took together, which a busy
+machine disturbs less. `other`: questions that read the files of the index, in a process that has read
+nothing (`first`) and again (`warm`). `upkeep`: every hundredth file of the last tree gets a line, and is sent; then VACUUM
+ANALYZE. A server is started from the package that the tests use, with its data flushed to disk as usual. Results are written
+after each tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from postgres import commit, machine, rounded
+
+from lurcher import Engine
+from lurcher.config import load
+from lurcher.stores import shared
+from lurcher.stores.base import Store, store_at
+from tests.stores.postgres_server import TestServer
+
+TABLES = ("files", "records", "units", "postings", "vectors", "cells", "segments", "pages")
+
+
+class Timed:
+    """A store whose calls are timed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.spent: dict[str, float] = defaultdict(float)
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._store, name)
+        if name in ("writing", "listing", "close"):
+            return (lambda: None) if name == "close" else call
+
+        def timed(*arguments: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return call(*arguments)
+            finally:
+                self.spent[name] += time.perf_counter() - begin
+
+        return timed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trees", type=Path, nargs="+", required=True)
+    parser.add_argument("--index", type=Path, help="where local indexes are kept, used again if they are there")
+    parser.add_argument("--queries", type=Path, action="append", required=True, help="one question a line")
+    parser.add_argument("--shared-buffers", default="2GB")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    questions = list(dict.fromkeys(
+        line for path in given.queries for line in path.read_text().splitlines() if line.strip()
+    ))  # fmt: skip
+    server = TestServer()
+    settings = {"fsync": "on", "full_page_writes": "on", "max_wal_size": "8GB", "shared_buffers": given.shared_buffers}
+    server.run(*(f"ALTER SYSTEM SET {name} = '{value}'" for name, value in settings.items()))
+    server.restart()
+    results: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(), "machine": machine(), "commit": commit(), "server": settings, "projects": [],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch:
+        for number, tree in enumerate(given.trees):
+            index = (given.index or Path(scratch)) / tree.name
+            measured = measure(server, tree, index if given.index is None or index.exists() else None, questions)
+            results["projects"].append(measured)
+            given.out.write_text(json.dumps(results, indent=1) + "\n")
+            if number == len(given.trees) - 1:
+                results["upkeep"] = upkeep(server, tree, index if given.index is None or index.exists() else None)
+                given.out.write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps(results, indent=1))
+
+
+def measure(server: TestServer, tree: Path, index: Path | None, questions: list[str]) -> dict[str, Any]:
+    url = server.address()
+    timed = Timed(store_at(url, load(None)))
+    shared.store_at = lambda address, settings: timed  # type: ignore[assignment,return-value]
+    before = sizes(server)
+    place: dict[str, Any] = {"root": tree, "index_dir": index, "store": url, "project": tree.name}
+    with Engine.open(tree, **place, fallback="none") as engine:
+        engine.index(share=False)
+        begin = time.perf_counter()
+        sent = engine.index()["sent"][0]
+        whole = time.perf_counter() - begin
+        spent = timed.spent.copy()
+        grown = {name: size - before.get(name, 0) for name, size in sizes(server).items()}
+        units = sent["units"]
+        loading = {
+            "seconds": whole, "units_per_second": units / whole, "put_seconds": spent["put"],
+            "publish_seconds": spent["publish"], "put_pages_seconds": spent["put_pages"], "sweep_seconds": spent["sweep"],
+        }  # fmt: skip
+        print(tree.name, sent, loading, flush=True)
+        for question in questions[:5]:
+            engine.search(question, sources=["code"])
+        vars(server).pop("workers", None)
+        first, warm = (searched(server, engine, timed, questions[5:]) for _ in range(2))
+    others = {}
+    for name, ask in other_questions(tree, place).items():
+        with Engine.open(tree, **place) as engine:
+            others[name] = {f"{when}_ms": round(took(lambda: ask(engine)), 1) for when in ("first", "warm")}  # noqa: B023
+            others[name]["warm_ms"] = min(others[name]["warm_ms"], *(round(took(lambda: ask(engine)), 1) for _ in range(3)))  # noqa: B023
+    return {
+        "project": tree.name, "files": sent["files"], "units": units, "loading": rounded(loading), "bytes": grown,
+        "bytes_per_unit": round(sum(grown.values()) / units), "first": first, "warm": warm, "other": others,
+    }  # fmt: skip
+
+
+def took(call: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    call()
+    return 1000 * (time.perf_counter() - begin)
+
+
+def searched(server: TestServer, engine: Engine, timed: Timed, questions: list[str]) -> dict[str, Any]:
+    walls, stores, processors = [], [], []
+    for question in questions:
+        timed.spent.clear()
+        begun = processor_time(server)
+        walls.append(took(lambda: engine.search(question, sources=["code"], mode="hybrid")))  # noqa: B023
+        processors.append(1000 * (processor_time(server) - begun))
+        stores.append(1000 * sum(timed.spent.values()))
+    return {
+        "questions": len(walls), "whole_ms": spread(walls), "store_ms": spread(stores), "processor_ms": spread(processors),
+    }  # fmt: skip
+
+
+def processor_time(server: TestServer) -> float:
+    """Seconds that this process and its connections' processes in the server have used."""
+    if not hasattr(server, "workers"):
+        found = server.run("SELECT pid FROM pg_stat_activity WHERE application_name = 'lurcher'")
+        server.workers = [Path(f"/proc/{pid}/schedstat") for (pid,) in found]  # type: ignore[attr-defined]
+    there = [path for path in server.workers if path.exists()]  # type: ignore[attr-defined]
+    return time.process_time() + sum(int(path.read_text().split()[0]) for path in there) / 1e9
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    p99 = ordered[round(0.99 * (len(ordered) - 1))]
+    return rounded({"p50": statistics.median(ordered), "p95": ordered[round(0.95 * (len(ordered) - 1))], "p99": p99})
+
+
+def other_questions(tree: Path, place: dict[str, Any]) -> dict[str, Callable[[Engine], Any]]:
+    """Questions about a name and a file of the tree."""
+    with Engine.open(tree, root=tree, index_dir=place["index_dir"]) as engine:
+        snapshot = engine.projects[0].view(lambda *step: None, check=False).snapshot
+        middle = len(snapshot.definition_file) // 2
+        name = next(
+            found.qualified for number in range(middle, middle + 10_000)
+            if len((found := snapshot.definition(number)).name) > 8 and found.kind in ("function", "method")
+        )  # fmt: skip
+        path = snapshot.path(int(snapshot.definition_file[middle]))
+    word = name.rpartition(".")[2]
+    return {
+        "symbol": lambda engine: engine.symbol(name), "exists": lambda engine: engine.exists(word, exact=True),
+        "outline": lambda engine: engine.outline(path), "references": lambda engine: engine.references(name),
+        "impact": lambda engine: engine.impact(path), "literal": lambda engine: engine.search(word, mode="literal"),
+        "notes": lambda engine: engine.notes("how to install it"),
+    }  # fmt: skip
+
+
+def upkeep(server: TestServer, tree: Path, index: Path | None) -> dict[str, Any]:
+    before = sum(sizes(server).values())
+    with Engine.open(tree, root=tree, index_dir=index, store=server.address(), project=tree.name) as engine:
+        rows = list(engine.projects[0].view(lambda *step: None, check=False).manifest.rows)[::100]
+        for path in rows:
+            with open(tree / path, "a", encoding="utf-8", errors="ignore") as file:
+                file.write("\n")
+        engine.index(share=False)
+        begin = time.perf_counter()
+        sent = engine.index()["sent"][0]
+        seconds = time.perf_counter() - begin
+    after = sum(sizes(server).values())
+    begin = time.perf_counter()
+    server.run("VACUUM (ANALYZE)")
+    vacuum = time.perf_counter() - begin
+    found = {"changed_files": sent["sent_files"], "changed_units": sent["sent_units"], "seconds": round(seconds, 1)}
+    return found | {"bytes_before": before, "bytes_after": after, "bytes_vacuumed": sum(sizes(server).values()),
+                    "vacuum_seconds": round(vacuum, 1)}  # fmt: skip
+
+
+def sizes(server: TestServer) -> dict[str, int]:
+    rows = server.run(
+        "SELECT relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = 'lurcher' AND c.relkind = 'r'"
+    )
+    return {name: size for name, size in rows if name in TABLES}
+
+
+if __name__ == "__main__":
+    main()
