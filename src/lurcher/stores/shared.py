@@ -351,10 +351,10 @@ def _remote_name(root: Path) -> str | None:
         elif current is not None and (url := _URL.match(line)):
             remotes.setdefault(current, url[1])
     chosen = remotes.get("origin") or (next(iter(remotes.values())) if len(remotes) == 1 else None)
-    return _name_in_url(chosen) if chosen else None
+    return name_in_url(chosen) if chosen else None
 
 
-def _name_in_url(url: str) -> str | None:
+def name_in_url(url: str) -> str | None:
     """`git@host:owner/name.git`, `https://host/owner/name` → `owner/name`; None for a local path, which differs by machine."""
     if url.startswith(("/", ".", "file:")) or "\\" in url:
         return None

@@ -215,6 +215,16 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher projects --store postgres://db.example.com/lurcher",
     ),
     Command(
+        "sync", "bring a shared store up to date with many git remotes",
+        (
+            Parameter("repos", help="the file that lists them, one per line: REMOTE [name=NAME] [ref=REF]", metavar="FILE"),
+            Parameter("folder", help="where clones are kept", metavar="FOLDER", default="the user's cache"),
+            Parameter("workers", "int", "how many are worked on at a time", metavar="N", default=2),
+            p.HISTORY, p.STORE, *_INSPECT,
+        ),
+        "lurcher sync --repos repos.txt --store postgres://db.example.com/lurcher",
+    ),
+    Command(
         "doctor", "check installation, settings, index and tree, and say how to repair them; changes nothing",
         (p.PATHS, Parameter("quick", "switch", "do not read every byte of the index and of the tree"), *_INSPECT),
         "lurcher doctor",
