@@ -115,6 +115,8 @@ class TeamService:
         if not wanted:
             if len(visible) == 1:
                 return visible
+            if not visible:
+                raise UsageError("there is no project that you can see", "ask whoever runs this server")
             raise UsageError("a request has to name its project", "add project=NAME; /api/projects lists them")
         if len(wanted) > MOST_PROJECTS:
             raise UsageError(f"more than {MOST_PROJECTS} projects at once", "name fewer of them")
