@@ -76,6 +76,12 @@ class SharedStore:
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._searcher: StoreSearcher | None = None
+        self._borrowed = False
+
+    def borrow(self, store: Store) -> None:
+        """Use a store that is open already, and leave it open."""
+        with self._lock:
+            self._store, self._borrowed = store, True
 
     @cached_property
     def _own_names(self) -> tuple[str, ...]:
@@ -149,7 +155,7 @@ class SharedStore:
     def close(self) -> None:
         with self._lock:
             store, self._store, self._searcher = self._store, None, None
-        if store is not None:
+        if store is not None and not self._borrowed:
             store.close()
 
     # -- what answers say about it ----------------------------------------------------------------------------------------
@@ -218,7 +224,7 @@ class SharedStore:
         except StoreError as problem:
             raise self.add_context(problem) from problem.__cause__
         return {
-            **_describe_head(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
+            **describe_head(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
             "removed_files": done.retired, "changed": done.changed,
         }  # fmt: skip
 
@@ -238,7 +244,7 @@ class SharedStore:
         try:
             for name in self.projects:
                 head = self.store.head(name)
-                found.append({"project": name, "exists": False} if head is None else _describe_head(name, head))
+                found.append({"project": name, "exists": False} if head is None else describe_head(name, head))
         except StoreError as problem:
             status.update(problem=problem.message, hint=self.add_context(problem).hint)
         return status
@@ -251,7 +257,7 @@ def list_projects(settings: Settings, here: Path) -> dict[str, Any]:
         raise UsageError("no shared store is set", Template("name one: {store=URL}, or LURCHER_STORE"))
     try:
         heads = ((name, shared.store.head(name)) for name in shared.store.projects())
-        projects = [_describe_head(name, head) for name, head in heads if head is not None]
+        projects = [describe_head(name, head) for name, head in heads if head is not None]
     except StoreError as problem:
         raise shared.add_context(problem) from problem.__cause__
     finally:
@@ -276,7 +282,7 @@ def local_history(project: RootIndex) -> LocalPart | None:
     return LocalPart(about, manifest, index.store, opened)
 
 
-def _describe_head(name: str, head: Head) -> dict[str, Any]:
+def describe_head(name: str, head: Head) -> dict[str, Any]:
     return {
         "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
         "files": head.files, "units": head.units, "dims": head.dims,
@@ -345,10 +351,10 @@ def _remote_name(root: Path) -> str | None:
         elif current is not None and (url := _URL.match(line)):
             remotes.setdefault(current, url[1])
     chosen = remotes.get("origin") or (next(iter(remotes.values())) if len(remotes) == 1 else None)
-    return _name_in_url(chosen) if chosen else None
+    return name_in_url(chosen) if chosen else None
 
 
-def _name_in_url(url: str) -> str | None:
+def name_in_url(url: str) -> str | None:
     """`git@host:owner/name.git`, `https://host/owner/name` → `owner/name`; None for a local path, which differs by machine."""
     if url.startswith(("/", ".", "file:")) or "\\" in url:
         return None

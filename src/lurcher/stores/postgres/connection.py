@@ -204,6 +204,8 @@ class Server:
         if not version:
             try:
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+            except errors.UniqueViolation:
+                pass  # another writer has installed it at the same moment, which "IF NOT EXISTS" does not prevent
             except psycopg.Error as error:
                 raise StoreError(
                     f"the database at {self.location} has no pgvector: {error.diag.message_primary or error}",

@@ -21,6 +21,7 @@ _MODULES = {
     "history": "search_cmd", "notes": "search_cmd", "export": "index_cmd", "index": "index_cmd", "references": "references_cmd",
     "implementations": "references_cmd", "hook": "hook_cmd", "projects": "index_cmd",
     "workspace": "workspace_cmd",
+    "sync": "sync_cmd",
 }  # fmt: skip
 """Where the function `run_<command>` is, if not in `commands`."""
 

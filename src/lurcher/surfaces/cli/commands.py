@@ -228,8 +228,10 @@ def _without_store(settings: Settings, here: Path, purpose: str) -> tuple[Degrad
 
 
 def run_serve(parsed: Namespace) -> int:
-    from lurcher.surfaces import http
+    from lurcher.surfaces import http, team
 
+    if team.is_meant(parsed):
+        return team.run(parsed)
     with engine_for(parsed) as engine:
         for project in engine.projects:
             project.check_breadth()

@@ -47,8 +47,11 @@ def mounted_apps(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[s
 
 
 @contextmanager
-def listen(settings: Settings, parsed: Namespace) -> Iterator[tuple[socket.socket, Access, str]]:
-    """The socket of a server, who may call it, and its address; refuses to be reachable from elsewhere without a token."""
+def listen(settings: Settings, parsed: Namespace, *, guarded: bool = False) -> Iterator[tuple[socket.socket, Access, str]]:
+    """The socket of a server, who may call it, and its address; refuses to be reachable from elsewhere without a token.
+
+    `guarded`: it has other tokens.
+    """
     try:
         from lurcher.surfaces.http.app import Access
         from lurcher.surfaces.http.server import bind, is_loopback
@@ -61,7 +64,7 @@ def listen(settings: Settings, parsed: Namespace) -> Iterator[tuple[socket.socke
     check_token(token)
     with bind(host, settings.serve.port if parsed.port is None else parsed.port) as bound:
         loopback = is_loopback(bound)
-        if not loopback and not token:
+        if not loopback and not token and not guarded:
             raise UsageError(
                 f"{host} can be reached from other machines, so a token is needed",
                 f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",

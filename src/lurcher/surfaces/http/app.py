@@ -73,6 +73,7 @@ class Guard:
         self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower().rstrip(".") for host in hosts)}
         self._loopback = loopback
         self._token = token.encode()
+        self._needs_token = bool(token)
         self._cookie_name = f"lurcher-{port}"  # cookies are not kept apart by port
         self._cookie = hmac.new(self._token, b"lurcher cookie", hashlib.sha256).hexdigest() if token else ""
         self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
@@ -106,7 +107,7 @@ class Guard:
         if not length.isdecimal() or int(length[:20]) > MAX_BODY:
             return error_response(413, "too-large", "the request is too large", f"at most {MAX_BODY:,} bytes are read",
                            {"connection": "close"})  # fmt: skip
-        return self._check_token(scope, headers) if self._token else None
+        return self._check_token(scope, headers) if self._needs_token else None
 
     def _is_ours(self, host: str) -> bool:
         try:
@@ -126,19 +127,28 @@ class Guard:
         offered = headers.get("authorization", "")
         kind, _, given = offered.partition(" ")
         if offered:
-            return None if kind.lower() == "bearer" and self._equals(given.strip(), self._token) else self._token_error()
-        if self._equals(_cookie(headers, self._cookie_name), self._cookie.encode()):
+            return None if kind.lower() == "bearer" and self._accepts(scope, given.strip()) else self._token_error()
+        if self._accepts_cookie(scope, _cookie(headers, self._cookie_name)):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         named = dict(pairs).get("token")
         if named is None or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/"):
             return self._token_error(page=not scope["path"].startswith("/api/"), missing=named is None)
-        if not self._equals(named, self._token):
+        if not self._accepts(scope, named):
             return self._token_error(page=True)
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
         reply = RedirectResponse("/" + (f"?{rest}" if rest else ""), 303)
-        reply.set_cookie(self._cookie_name, self._cookie, httponly=True, samesite="strict", path="/")
+        reply.set_cookie(self._cookie_name, self._cookie_of(named), httponly=True, samesite="strict", path="/")
         return reply
+
+    def _accepts(self, scope: Scope, token: str) -> bool:
+        return self._equals(token, self._token)
+
+    def _accepts_cookie(self, scope: Scope, value: str) -> bool:
+        return self._equals(value, self._cookie.encode())
+
+    def _cookie_of(self, token: str) -> str:
+        return self._cookie
 
     def _equals(self, given: str, wanted: bytes) -> bool:
         # Constant time: neither where they differ nor the length of the right one can be measured.
@@ -273,7 +283,7 @@ def build_app(
         Route("/api/events", _events(service)),
         *(Route(path, _Passthrough(other.app)) for other in beside for path in (other.path, f"{other.path}/{{rest:path}}")),
     ]
-    handlers: dict[Any, Any] = {HTTPException: _handle_http_error, Exception: _handle_failure}
+    handlers: dict[Any, Any] = {HTTPException: handle_http_error, Exception: handle_failure}
     app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, port=access.port, hosts=access.hosts, token=access.token, loopback=access.loopback)
@@ -294,7 +304,7 @@ def _make_handler(service: Service, endpoint: Endpoint) -> Callable[[Request], A
         wording = PAGE_WORDING if request.headers.get(SURFACE_HEADER) == "page" else WORDING
         try:
             values = endpoint.values(request.query_params.multi_items())
-            found = await _answer_unless_gone(request, service.ask(endpoint, values, wording), service.over)
+            found = await answer_unless_gone(request, service.ask(endpoint, values, wording), service.over)
         except LurcherError as error:
             return error_reply(error, wording)
         except asyncio.TimeoutError:
@@ -304,7 +314,7 @@ def _make_handler(service: Service, endpoint: Endpoint) -> Callable[[Request], A
     return answer
 
 
-async def _answer_unless_gone(request: Request, work: Any, over: asyncio.Event) -> bytes | None:
+async def answer_unless_gone(request: Request, work: Any, over: asyncio.Event) -> bytes | None:
     """The answer, or None if the client has gone: work that has not begun is dropped. Raises `Busy` when the server ends."""
     answer, left, ends = (asyncio.ensure_future(one) for one in (work, _wait_for_disconnect(request), over.wait()))
     try:
@@ -351,14 +361,14 @@ class _Stream(StreamingResponse):
             await self._listening.aclose()
 
 
-async def _handle_http_error(request: Request, error: Exception) -> Response:
+async def handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     hint = "GET and HEAD are understood" if error.status_code == 405 else "see /openapi.json"
     code = "path" if error.status_code == 404 else "request"
     return error_response(error.status_code, code, error.detail, hint, error.headers)
 
 
-async def _handle_failure(request: Request, error: Exception) -> Response:
+async def handle_failure(request: Request, error: Exception) -> Response:
     return error_response(500, "internal", "the server failed", "see its output")
 
 

@@ -113,11 +113,12 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def make_server(app: Any, closing: Callable[[], None]) -> Server:
+def make_server(app: Any, closing: Callable[[], None], grace: int = _GRACE) -> Server:
+    """`grace`: how many seconds running requests have to end once a signal has come."""
     config = uvicorn.Config(
         app, http=TimeoutProtocol, ws="none", lifespan="on", log_config=None, log_level="error", access_log=False,
         server_header=False, date_header=True, timeout_keep_alive=_KEEP_ALIVE, limit_concurrency=MOST_CONNECTIONS,
-        h11_max_incomplete_event_size=MOST_HEAD_BYTES, timeout_graceful_shutdown=_GRACE, proxy_headers=False,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES, timeout_graceful_shutdown=grace, proxy_headers=False,
     )  # fmt: skip
     return Server(config, closing)
 

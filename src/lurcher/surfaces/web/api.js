@@ -9,6 +9,9 @@ export class RequestError extends Error {
   }
 }
 
+// On a team's server every request names its project.
+export const scope = { project: "" };
+
 export function query(values) {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -22,7 +25,7 @@ export function query(values) {
 export async function get(name, values = {}, signal = undefined) {
   let reply;
   try {
-    reply = await fetch(`/api/${name}?${query(values)}`, { signal, headers: { accept: "application/json", "lurcher-surface": "page" } });
+    reply = await fetch(`/api/${name}?${query({ project: scope.project, ...values })}`, { signal, headers: { accept: "application/json", "lurcher-surface": "page" } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new RequestError(0, { code: "offline", message: "The server does not answer.", hint: "Is `lurcher serve` still running?" });

@@ -1,11 +1,11 @@
 // The page: reads the address, sends queries, draws the views, and handles keys.
-import { get } from "./api.js";
+import { get, scope } from "./api.js";
 import { byId, counted, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
 import { fileView, isEarly } from "./file.js";
 import { bestLine, hitList, summary } from "./hits.js";
 import { address, canBeExact, exactly, filtered, inexact, isExact, plain, read, searchParameters, unfiltered } from "./route.js";
-import { fillProgress, follow, languages, open as openDialog, statusDialog } from "./status.js";
+import { fillProgress, follow, languages, open as openDialog, shared, statusDialog } from "./status.js";
 import { timeline } from "./timeline.js";
 import { whyPanel } from "./why.js";
 
@@ -23,7 +23,7 @@ let running = new AbortController();
 let timer = 0;
 let events = null;
 const narrow = matchMedia("(max-width: 78rem)");
-const page = { main, left, side, editor: "", go, replace, openEditor, openSheet, closeSheet };
+const page = { main, left, side, editor: "", projects: null, go, replace, openEditor, openSheet, closeSheet };
 
 // -- navigation ------------------------------------------------------------------------------------------------------
 
@@ -58,6 +58,7 @@ function newSignal() {
 
 function show() {
   clearTimeout(timer);
+  chooseProject();
   document.title = [state.file || state.q, "lurcher"].filter(Boolean).join(" · ");
   document.body.dataset.view = state.file ? "file" : state.q.trim() ? "hits" : "start";
   document.body.classList.remove("sheet");
@@ -67,6 +68,17 @@ function show() {
   if (state.file) showFile();
   else if (state.q.trim()) search();
   else start();
+}
+
+// The project of a team's server: the one in the address, else the first. One that cannot be seen stays there, and is an error.
+function chooseProject() {
+  if (!page.projects) return;
+  if (!state.project && page.projects.length) replace({ ...state, project: page.projects[0] });
+  scope.project = state.project;
+  const known = page.projects.includes(state.project);
+  put(byId("project"), known ? null : h("option", { value: "", disabled: true }, "choose a project"), page.projects.map((name) => h("option", { value: name }, name)));
+  byId("project").value = known ? state.project : "";
+  byId("picker").hidden = !page.projects.length;
 }
 
 function tabs(counts = {}) {
@@ -291,14 +303,15 @@ async function start() {
   put(side);
   const facts = h("section", { class: "about" }, h("h2", null, "This index"), h("p", { class: "muted" }, "Loading …"));
   put(main, h("section", { class: "start" }, h("h1", null, "Search this code"),
-    h("p", null, "Hits appear as you type, always from the current state of the files, each with the reason for its rank. Nothing leaves this machine."),
+    h("p", null, page.projects ? "Hits appear as you type, each with the reason for its rank, from an index that the team shares."
+      : "Hits appear as you type, always from the current state of the files, each with the reason for its rank. Nothing leaves this machine."),
     h("ul", { class: "examples", id: "examples" }), keys()), facts);
   examples(signal);
   try {
     const status = await get("status", {}, signal);
     const root = (status.roots || [status])[0];
-    put(facts, h("h2", null, root.root.split("/").pop() || "This index"),
-      root.exists ? [h("p", null, `${counted(root.files, "file")}, ${counted(root.definitions, "definition")}`, root.history && root.history.exists ? `, ${counted(root.history.commits, "commit")}` : ""), languages(root.languages)]
+    put(facts, h("h2", null, root.project || root.root.split("/").pop() || "This index"),
+      root.exists ? [h("p", null, counted(root.files, "file"), ", ", root.definitions === undefined ? counted(root.units, "unit") : counted(root.definitions, "definition"), root.history && root.history.exists ? `, ${counted(root.history.commits, "commit")}` : ""), root.languages ? languages(root.languages) : null]
         : h("p", null, root.problem || "The index is being built."));
   } catch (error) {
     if (error.name !== "AbortError") put(facts, h("h2", null, "This index"), h("p", null, error.message));
@@ -427,18 +440,25 @@ function toggleTheme() {
 
 byId("help").addEventListener("click", help);
 byId("theme").addEventListener("click", toggleTheme);
+byId("project").addEventListener("change", (event) => go({ ...unfiltered(plain(state)), q: box.value, project: event.target.value }));
 byId("state").addEventListener("click", () => statusDialog(dialog));
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
 // -- start ---------------------------------------------------------------------------------------------------------
 
-events = follow(() => {
+function changed() {
   if (!state.file && !state.q.trim()) start();
   else if (!state.file && !timerPending()) search();
   else if (state.file && isEarly()) show();
-});
+}
 const timerPending = () => box.value.trim() !== state.q.trim();
 
 box.value = state.q;
 if (!state.file && !state.q) box.focus();
-get("page").then((found) => { page.editor = found.editor; }).catch(() => {}).finally(show);
+get("page").catch(() => ({ editor: "" })).then((found) => {
+  page.editor = found.editor;
+  page.projects = found.shared ? found.projects : null;
+  if (found.shared) shared();
+  else events = follow(changed);
+  show();
+});

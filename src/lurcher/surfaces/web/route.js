@@ -2,7 +2,7 @@
 
 const LISTS = ["lang", "path", "outcome", "tag"];
 const EXACT = ["fixed", "case", "word"];
-const WORDS = ["q", "in", "mode", ...EXACT, "since", "until", "author", "file", "tab", "ref", "show"];
+const WORDS = ["project", "q", "in", "mode", ...EXACT, "since", "until", "author", "file", "tab", "ref", "show"];
 const NUMBERS = ["line", "column", "hops"];
 export const FILTERS = ["lang", "path", "outcome", "tag", "since", "until", "author"];
 
@@ -17,7 +17,7 @@ export function read(search = location.search) {
 
 export function address(state) {
   const params = new URLSearchParams();
-  for (const name of ["file", "line", "column", "tab", "ref", "show", "hops", "q", "in", "mode", ...EXACT, ...FILTERS]) {
+  for (const name of ["project", "file", "line", "column", "tab", "ref", "show", "hops", "q", "in", "mode", ...EXACT, ...FILTERS]) {
     for (const value of Array.isArray(state[name]) ? state[name] : [state[name]]) if (value) params.append(name, value);
   }
   const text = params.toString();

@@ -53,6 +53,12 @@ export function follow(changed) {
   return source;
 }
 
+// A shared index is written by others, and tells nothing while it is.
+export function shared() {
+  byId("state").dataset.kind = "fresh";
+  byId("state-text").textContent = "shared index";
+}
+
 export async function statusDialog(dialog) {
   open(dialog, "The index", h("p", { class: "muted" }, "Loading …"));
   try {
@@ -69,7 +75,7 @@ function rootTable(root) {
   const rows = [
     ["folder", root.root], ["files", root.files !== undefined ? number(root.files) : "none yet"], ["units", root.units && number(root.units)],
     ["definitions", root.definitions && number(root.definitions)], ["generation", root.generation],
-    ["state", root.problem || (root.fresh ? "up to date" : `${counted(root.stale_paths || 0, "file")} out of date`)],
+    ["state", root.problem || (root.written ? `written ${root.written}` : root.fresh ? "up to date" : `${counted(root.stale_paths || 0, "file")} out of date`)],
     ["on disk", root.disk_bytes && bytes(root.disk_bytes)], ["model", root.model && root.model.name],
     ["history", past && (past.exists ? `${number(past.commits)} of ${counted(past.total, "commit")}${past.shallow ? " of a shallow clone" : ""}` : "not indexed yet; a search in History starts it")],
     ["outcomes", past && past.outcomes && Object.entries(past.outcomes).map(([name, count]) => `${number(count)} ${name}`).join(", ")],
