@@ -145,7 +145,7 @@ class Engine:
     # -- corpora ----------------------------------------------------------------------------------------------------------
 
     @property
-    def _history(self) -> HistoryCorpus:
+    def history_corpus(self) -> HistoryCorpus:
         from lurcher.corpora.history.corpus import HistoryCorpus
 
         return self._corpora.get("history", lambda: HistoryCorpus(self._services))
@@ -171,7 +171,7 @@ class Engine:
     def _federation(self) -> Federation:
         from lurcher.corpora.federation import Federation
 
-        return Federation(self._services, self._code, self._history, self._notes)
+        return Federation(self._services, self._code, self.history_corpus, self._notes)
 
     def _local(self, question: str) -> tuple[Degraded, ...]:
         """The note of an answer that a shared store is set for and cannot give; an error where nothing is checked out."""
@@ -251,7 +251,7 @@ class Engine:
 
     def _search_history(self, request: SearchRequest) -> Answer:
         local = self._local("what commits say")
-        return add_notes(self._history.search(request), local)
+        return add_notes(self.history_corpus.search(request), local)
 
     def _search_notes(self, request: SearchRequest) -> Answer:
         local = self._local("what notes say")
@@ -435,7 +435,7 @@ class Engine:
     ) -> BriefAnswer:  # fmt: skip
         """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
         inspection = self._inspection("what to know before an edit", progress, refresh=refresh, check=check)
-        return inspection.brief(self._history, target, budget)
+        return inspection.brief(self.history_corpus, target, budget)
 
     def heat(self, path: str | Path) -> LineAgesAnswer:
         """How old each line of a file of the index is, and which commit wrote it."""
@@ -450,7 +450,7 @@ class Engine:
         Where the history is indexed, each is told with what became of it and with commits that seem to have to do with it.
         """
         inspection = self._inspection("which commits wrote a line")
-        return inspection.explain(self._history, path, first, last, limit, outcome, related)
+        return inspection.explain(self.history_corpus, path, first, last, limit, outcome, related)
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
@@ -470,7 +470,7 @@ class Engine:
             notes += (Degraded("store", "a shared store has no commits: their index stays here", ""),)
         notes += self._code.refresh(progress, rebuild=rebuild)
         if history:
-            notes += self._history.refresh(progress, rebuild=rebuild)
+            notes += self.history_corpus.refresh(progress, rebuild=rebuild)
         if scip:
             from lurcher.indexing.scip_edges import load_scip
 
@@ -511,22 +511,22 @@ class Engine:
         """
         from lurcher.inspect.inspection import tree_state
 
-        return tree_state(self._workspace, self._history, progress)
+        return tree_state(self._workspace, self.history_corpus, progress)
 
     def clear(self) -> bool:
         """Remove the index of every root, from the store where one is set. True if there was one."""
         if self._store is not None:
             return self._store.shared.clear()
-        history = self._history.clear()
+        history = self.history_corpus.clear()
         return any([project.clear() for project in self._workspace.projects]) or history
 
     def past_indexed(self) -> bool:
         """Whether some of the history of every root is indexed, as far as the roots have one."""
-        return self._history.indexed()
+        return self.history_corpus.indexed()
 
     def begin_history(self, progress: Progress = silent) -> None:
         """Index the newest commits of each root that has a history of which nothing is indexed."""
-        self._history.begin(progress)
+        self.history_corpus.begin(progress)
 
     def index_library(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """Make or update the index of an installed library: what it holds then, as in `libraries`.

@@ -379,6 +379,8 @@ class HistoryCorpus:
         # One index for all threads: two would take each other for writers of another process.
         self._indexes: dict[Path, HistoryIndex] = {}
         self._lock = allocate_lock()
+        self.deferred = False
+        """Whether the rest of a partial history is read in the background."""
         self._workspace.further.append(self._indexes.values)
 
     def index_of(self, project: RootIndex) -> HistoryIndex:
@@ -387,6 +389,7 @@ class HistoryCorpus:
             known = self._indexes.get(project.root.path)
             if known is None or known.settings is not project.settings:
                 known = self._indexes[project.root.path] = HistoryIndex.for_root(project)
+            known.deferred = self.deferred
             return known
 
     @property
@@ -410,11 +413,21 @@ class HistoryCorpus:
         """Whether some of the history of every root is indexed, as far as the roots have one."""
         return all(index.has_index() or read_head(index.top) is None for index in self.indexes)
 
+    def partial(self) -> list[tuple[Path, Path]]:
+        """Root and index folder of each history on disk of which commits are still to be read, and nobody does so."""
+        left = [index for index in self.indexes if index.is_partial() and not index.is_locked()]
+        return [(index.top, index.store.folder.parent) for index in left]
+
+    def fill(self, seconds: float, progress: Progress) -> None:
+        """Read commits for about so long; where another process does so, leave it to that one."""
+        for index in self.indexes:
+            index.view(progress, seconds=seconds)
+
     def begin(self, progress: Progress) -> None:
         """Index the newest commits of each root that has a history of which nothing is indexed."""
         for index in self.indexes:
             if not index.has_index() and read_head(index.top) is not None:
-                index.view(progress, seconds=0.0)
+                index.view(progress, seconds=min(1.0, index.settings.history.refresh_seconds))
 
     def search(self, request: SearchRequest) -> Answer:
         """The commits that answer best, each with what became of it."""

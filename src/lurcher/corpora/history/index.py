@@ -198,7 +198,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         many = f" of {format_count(total, 'commit')}" if total else " commits"
         share = f" ({100 * found // total} %)" if total else ""
         reason = f"the newest {found:,}{many} are searched so far{share}"
-        if self.deferred:
+        if self.deferred and not self.store.write_error:
             yield Degraded("history", f"{reason}; the rest is read in the background", "")
         else:
             yield Degraded("history", reason, Template("{run index: history}"))
@@ -255,6 +255,14 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             except IndexError_:
                 return False
             return manifest.generation > 0 and not manifest.complete and not self.store.write_error
+
+    def is_locked(self) -> bool:
+        """Whether another process is writing."""
+        try:
+            with self.store.lock(0.0):
+                return False
+        except IndexLocked:
+            return True
 
     def has_index(self) -> bool:
         """Whether there is a history index that can be searched."""

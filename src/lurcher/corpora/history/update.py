@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 FIRST_BATCH = 500
 """Commits of the very first batch, small enough to be searchable within seconds."""
+_LEAST = 100
+"""Commits of the first batch that are read however long that takes."""
 _LISTED_FIRST = 2_000
 """Commits that are listed at first where there is little time: git takes seconds to put a long history in order."""
 _MIN_COUNT_SECONDS = 0.1
@@ -130,7 +132,7 @@ class _Updater:
             builder.add(commit, schema.BOUNDARY if commit.sha in self._boundary else 0)
             done += 1
             self._progress("reading history", done, len(plan.to_read))
-            late = self._is_late() and (manifest.commits > 0 or len(builder) >= size)
+            late = self._is_late() and (manifest.commits > 0 or len(builder) >= min(size, _LEAST))
             if len(builder) >= size or builder.size >= _BATCH_BYTES or late:
                 manifest = self._with_losses(self._with_segment(manifest, builder), before)
                 builder, size = HistorySegmentBuilder(), self._settings.batch
