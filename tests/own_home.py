@@ -52,6 +52,7 @@ def settle() -> None:
             (own / folder).mkdir(parents=True, exist_ok=True)
             os.environ[name] = str(own / folder)
         (own / "run").chmod(0o700)
+        os.environ.setdefault("LURCHER_HISTORY_BACKGROUND", "false")  # no test leaves a process behind, unless it says so
         tempfile.tempdir = None
     home = real_home()
     if home is not None:

@@ -145,7 +145,7 @@ class Engine:
     # -- corpora ----------------------------------------------------------------------------------------------------------
 
     @property
-    def _history(self) -> HistoryCorpus:
+    def history_corpus(self) -> HistoryCorpus:
         from lurcher.corpora.history.corpus import HistoryCorpus
 
         return self._corpora.get("history", lambda: HistoryCorpus(self._services))
@@ -171,7 +171,7 @@ class Engine:
     def _federation(self) -> Federation:
         from lurcher.corpora.federation import Federation
 
-        return Federation(self._services, self._code, self._history, self._notes)
+        return Federation(self._services, self._code, self.history_corpus, self._notes)
 
     def _local(self, question: str) -> tuple[Degraded, ...]:
         """The note of an answer that a shared store is set for and cannot give; an error where nothing is checked out."""
@@ -248,7 +248,7 @@ class Engine:
 
     def _search_history(self, request: SearchRequest) -> Answer:
         store, notes = self._choose()
-        return add_notes((self._history if store is None else store.history).search(request), notes)
+        return add_notes((self.history_corpus if store is None else store.history).search(request), notes)
 
     def _search_notes(self, request: SearchRequest) -> Answer:
         store, notes = self._choose()
@@ -324,14 +324,14 @@ class Engine:
         from lurcher.inspect.inspection import Inspection
 
         store, notes = self._choose()
-        parts = (self._services, self._code, lambda: self._history) if store is None else store.parts
+        parts = (self._services, self._code, lambda: self.history_corpus) if store is None else store.parts
         return Inspection(*parts, notes, progress, refresh=refresh, check=check, views=views)
 
     def _local_inspection(self, question: str, progress: Progress = silent, *, refresh: bool = True) -> Inspection:
         """For a question that only a checkout can answer; `question` names it in what the answer says about that."""
         from lurcher.inspect.inspection import Inspection
 
-        parts = self._services, self._code, lambda: self._history
+        parts = self._services, self._code, lambda: self.history_corpus
         return Inspection(*parts, self._local(question), progress, refresh=refresh)
 
     def related(
@@ -476,7 +476,7 @@ class Engine:
         store = self._store if share else None
         notes += self._code.refresh(progress, rebuild=rebuild, seed=seed)
         if history:
-            notes += self._history.refresh(progress, rebuild=rebuild)
+            notes += self.history_corpus.refresh(progress, rebuild=rebuild)
         if scip:
             from lurcher.indexing.scip_edges import load_scip
 
@@ -513,22 +513,22 @@ class Engine:
         """
         from lurcher.inspect.inspection import tree_state
 
-        return tree_state(self._workspace, self._history, progress)
+        return tree_state(self._workspace, self.history_corpus, progress)
 
     def clear(self) -> bool:
         """Remove the index of every root, from the store where one is set. True if there was one."""
         if self._store is not None:
             return self._store.shared.clear()
-        history = self._history.clear()
+        history = self.history_corpus.clear()
         return any([project.clear() for project in self._workspace.projects]) or history
 
     def past_indexed(self) -> bool:
         """Whether some of the history of every root is indexed, as far as the roots have one."""
-        return self._history.indexed()
+        return self.history_corpus.indexed()
 
     def begin_history(self, progress: Progress = silent) -> None:
         """Index the newest commits of each root that has a history of which nothing is indexed."""
-        self._history.begin(progress)
+        self.history_corpus.begin(progress)
 
     def index_library(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """Make or update the index of an installed library: what it holds then, as in `libraries`.

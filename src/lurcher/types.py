@@ -536,6 +536,8 @@ class Answer(Record):
         """What to say before the hits: that they match badly, and which words are missing. Empty for a good answer."""
         if self.confidence not in (WEAK, NONE) or not self.hits:
             return ""
+        if self.confidence == WEAK and self.sources == ("history",):  # its first note says how much is searched
+            return ""
         if self.confidence == NONE:
             return f"No good match: these are only the nearest places{self._nowhere}"
         return f"Weak match: these places may not be what you look for{self._nowhere}"

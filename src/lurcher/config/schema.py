@@ -224,7 +224,11 @@ class HistorySettings(Section):
     merges: bool = setting(False, "Index merges too, each with its change against its first parent.")
     max_commits: int = setting(0, "Index at most this many of the newest commits; 0: all.", low=0)
     refresh_seconds: float = setting(
-        10.0, "How long a query may wait while new commits are read; the newest 500 always are.", low=0, high=3600
+        1.0, "How long a query may wait while new commits are read; the newest 100 always are.", low=0, high=3600
+    )
+    background: bool = setting(
+        True, "Read the rest of a long history in the background after a query: by a process that the command leaves behind, "
+        "but not where the environment variable `CI` is set, or by the server."
     )
     ranking: str = setting("default", "Which ranking orders commits: `default`, `classic`, or one that is installed.")
     candidates: int = setting(50, "Commits that rerankers and `--mmr` get.", low=1, high=10_000)

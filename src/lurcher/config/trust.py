@@ -166,6 +166,7 @@ TABLE: dict[str, Rule] = {
     "linear.alpha": _ANY,
     **_each("history", "first_parent merges max_commits"),
     "history.refresh_seconds": _most(10),
+    "history.background": Rule("decides whether a process is left behind"),
     "history.ranking": Rule("decides whose code is run", words=("default", "classic")),
     "history.candidates": _most(1_000),
     "outcomes.window": _most(100),

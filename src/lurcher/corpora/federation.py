@@ -335,6 +335,9 @@ def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot) -> li
         odds["history"] = HISTORY - code + 1.5 * (said["history"] - words) - named
         odds["history"] += PAST * _about_the_past(text) + COMPLAINT * requests_change(text)
     values = {source: exp(STEEP * odds[source]) for source in said}
+    for part in parts:  # a history of which only the newest commits are searched counts for less
+        if part.sources[0] == "history" and part.confidence is not None:
+            values["history"] *= part.confidence.weight
     highest = max(values.values())
     return [
         Strength(

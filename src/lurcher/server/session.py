@@ -41,12 +41,14 @@ __all__ = ["SMALL_TREE_BYTES", "Build", "Session"]
 SMALL_TREE_BYTES = 500_000
 """The index of a tree of this size is waited for, because it is built so fast."""
 _SERVER_DEFAULTS = {
-    "index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0, "search.patience": 4,
+    "index.refresh_limit": 300, "index.lock_seconds": 0.5, "search.patience": 4,
     "index.first_answer_seconds": 1.0,
 }  # fmt: skip
 """Shorter waits than for a command: the rest is done in the background."""
 _RETRY_SECONDS = 5.0
 """Before a build that failed, or found another writer, is tried again."""
+FILL_RETRY_SECONDS = 30.0
+"""Before the rest of a history is tried again, where reading it ended early."""
 _COMMAND = "from lurcher.server.session import run_child; run_child()"
 _MAX_MESSAGE = 2000
 
@@ -61,7 +63,7 @@ class Session:
         self._lock = threading.RLock()
         self._build: Build | None = None
         self._listeners: list[Listener] = []
-        self._not_before = 0.0
+        self._not_before = self._fill_not_before = 0.0
         self._history_next = self._closed = False
         self._in_process = False
         """Whether the index cannot be written, and so is built in this process's memory."""
@@ -124,6 +126,7 @@ class Session:
         calm = {key: value for key, value in _SERVER_DEFAULTS.items() if key not in engine.settings.origins}
         if calm:
             engine = Engine.open(self._paths, index_dir=self._index_dir, overrides={**calm, **user})
+        engine.history_corpus.deferred = engine.settings.history.background
         for watch in self._watches:
             watch.close()
         self._watches = []
@@ -206,6 +209,10 @@ class Session:
                 reason = f"the history is being indexed{far}; there is nothing of it yet"
                 raise IndexBuilding(reason, "try again in a few seconds")
             pause(0.05)
+        past = self.engine.history_corpus
+        if past.deferred and time.monotonic() >= self._fill_not_before and past.partial():
+            self._fill_not_before = time.monotonic() + FILL_RETRY_SECONDS
+            self.build(history=True)
         yield self.engine
 
     # -- the background ---------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def test_the_newest_come_first_and_the_rest_follows(repo: Repo, tmp_path: Path) 
     assert view.history.commit_count == 5
     assert [view.history.sha(i) for i in view.history.newest_first.tolist()] == [commit.sha for commit in repo.read()[:5]]
     assert view.coverage == pytest.approx(5 / 17)
-    assert [note.reason for note in view.degraded] == ["5 of 17 commits are indexed"]
+    assert [note.reason for note in view.degraded] == ["the newest 5 of 17 commits are searched so far (29 %)"]
     counts = [made.view(silent, seconds=0).history.commit_count for _ in range(15)]
     assert counts[-1] == 17 and counts == sorted(counts)
     assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)

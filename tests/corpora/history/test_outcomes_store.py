@@ -147,7 +147,7 @@ def test_filled_in_part(repo: Repo, tmp_path: Path) -> None:
     made = open_with_rules(repo.top, tmp_path / "i")
     view = made.view(silent, seconds=0)
     assert view.history.commit_count == 4
-    assert [note.reason for note in view.degraded] == ["4 of 10 commits are indexed"]
+    assert [note.reason for note in view.degraded] == ["the newest 4 of 10 commits are searched so far (40 %)"]
     assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 4}
     while not (view := made.view(silent, seconds=0)).manifest.complete:
         assert sum(view.verdicts.counts().values()) == view.history.commit_count

@@ -31,7 +31,21 @@ from lurcher.runtime.process import Stopwatch
 from lurcher.sources.git.commit import iso_date
 from lurcher.sources.git.refs import read_head
 from lurcher.storage.tables import Direction
-from lurcher.types import Answer, CommitHunk, CommitInfo, Degraded, Filter, Hit, IndexState, Progress, Why
+from lurcher.types import (
+    FAIR,
+    WEAK,
+    Answer,
+    CommitHunk,
+    CommitInfo,
+    Confidence,
+    Degraded,
+    Filter,
+    Hit,
+    IndexState,
+    Progress,
+    StageWhy,
+    Why,
+)
 from lurcher.vectors import Model
 
 if TYPE_CHECKING:
@@ -51,6 +65,8 @@ _MAX_FILES = 20
 _KIND_WEIGHTS = (1.0, 0.9, 0.7, 0.5, 0.5)
 """Weights for choosing the hunk to show, by the kind of its file: code, test, docs, changelog, data."""
 _MAX_SAME_CHANGE = 5
+_FAIR_COVERAGE = 0.5
+"""The share of the history from which a partial one gives fair answers; below they are weak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +113,7 @@ def search_history(
         parts.append(_RankedRoot(root, ranking, CommitHits(context, ranking, query, root.view.verdicts)))
         lap("ranking")
     assert plan is not None, "called without a repository"
-    listing = _RankedCommits(parts)
+    listing, index = _RankedCommits(parts), _index_state(roots)
     print_ = answer.make_fingerprint(
         query,
         root="\0".join(root.name for root in roots),
@@ -108,9 +124,18 @@ def search_history(
     return Findings(
         (SOURCE,), listing, plan.mode,
         "question" if plan.is_question else "report" if "\n" in plan.text.strip() else "natural-language",
-        name, _index_state(roots), print_, (*notes, *(note for root in roots for note in root.view.degraded)),
+        name, index, print_, (*notes, *(note for root in roots for note in root.view.degraded)),
         factors={"outcome": (settings.history.candidates, listing.outcome_factor)},
+        confidence=_judge_coverage(roots, index) if len(listing) else None,
     )  # fmt: skip
+
+
+def _judge_coverage(roots: Sequence[HistoryRoot], index: IndexState) -> Confidence | None:
+    """At most fair while commits are still to be read; None for a whole history, where it is not known."""
+    if not any(root.view.partial for root in roots):
+        return None
+    covered = index.coverage.get(SOURCE, 0.0)
+    return Confidence(FAIR if covered >= _FAIR_COVERAGE else WEAK, {"here": covered})
 
 
 class _RankedCommits(Listing):
@@ -121,7 +146,7 @@ class _RankedCommits(Listing):
         self._places: Sequence[tuple[int, int]] = ()
         if len(parts) > 1:
             scored = [
-                (-score, number, position)
+                (-score * part.root.view.weight, number, position)
                 for number, part in enumerate(parts)
                 for position, score in enumerate(part.ranking.scores.tolist())
             ]
@@ -136,7 +161,7 @@ class _RankedCommits(Listing):
 
     def score(self, i: int) -> float:
         part, position = self._at(i)
-        return float(part.ranking.scores[position])
+        return float(part.ranking.scores[position]) * part.root.view.weight
 
     def cost(self, i: int) -> int:
         part, position = self._at(i)
@@ -144,7 +169,7 @@ class _RankedCommits(Listing):
 
     def candidate(self, i: int) -> Candidate:
         part, position = self._at(i)
-        return part.shown.candidate(position)
+        return replace(part.shown.candidate(position), score=self.score(i))
 
     def location(self, i: int) -> str:
         part, position = self._at(i)
@@ -152,11 +177,14 @@ class _RankedCommits(Listing):
 
     def why(self, i: int) -> Why:
         part, position = self._at(i)
-        return part.ranking.why(int(part.ranking.commits[position]), float(part.ranking.scores[position]))
+        found = part.ranking.why(int(part.ranking.commits[position]), float(part.ranking.scores[position]))
+        return _with_coverage(found, part.root.view)
 
     def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
         part, position = self._at(i)
         hit = part.shown.hit(position)
+        if part.root.view.partial:
+            hit = hit.replace(score=self.score(i), why=_with_coverage(hit.why, part.root.view))
         return hit.replace(path=part.root.label + hit.path) if part.root.label else hit
 
     def outcome_factor(self, i: int) -> tuple[float, str]:
@@ -165,6 +193,15 @@ class _RankedCommits(Listing):
         view = part.root.view
         outcome = view.verdicts.outcome_of(view.history.sha(int(part.ranking.commits[position])))
         return outcome_factor(outcome.verdict, outcome.confidence), outcome.verdict
+
+
+def _with_coverage(why: Why, view: HistoryView) -> Why:
+    """The reason with what a partial history takes from the score."""
+    if not view.partial:
+        return why
+    share = f"{int(100 * view.history.coverage)} %" if view.history.total else "part"
+    note = f"{share} of the history is searched so far"
+    return why.replace(stages=(*why.stages, StageWhy("coverage", factor=view.weight, note=note)))
 
 
 def _make_context(root: HistoryRoot, query: HistoryQuery, settings: Settings, notes: list[Degraded]) -> HistoryContext:
@@ -208,6 +245,8 @@ def coverage(views: Sequence[HistoryView]) -> dict[str, float]:
     """The share of all commits that is indexed, by source; empty if the number of commits is unknown."""
     total = sum(view.history.total for view in views)
     covered = min(1.0, sum(view.history.commit_count for view in views) / total if total else 1.0)
+    if any(view.history.coverage == 0.0 for view in views):  # nobody has counted the commits yet
+        covered = 0.0
     unknown = covered == 1.0 and any(view.coverage is None for view in views)
     return {} if unknown else {SOURCE: round(covered, 4)}
 
@@ -342,6 +381,8 @@ class HistoryCorpus:
         # One index for all threads: two would take each other for writers of another process.
         self._indexes: dict[Path, HistoryIndex] = {}
         self._lock = allocate_lock()
+        self.deferred = False
+        """Whether the rest of a partial history is read in the background."""
         self._workspace.further.append(self._indexes.values)
 
     def index_of(self, project: RootIndex) -> HistoryIndex:
@@ -350,6 +391,7 @@ class HistoryCorpus:
             known = self._indexes.get(project.root.path)
             if known is None or known.settings is not project.settings:
                 known = self._indexes[project.root.path] = self._open_index(project)
+            known.deferred = self.deferred
             return known
 
     @property
@@ -373,11 +415,21 @@ class HistoryCorpus:
         """Whether some of the history of every root is indexed, as far as the roots have one."""
         return all(index.has_index() or read_head(index.top) is None for index in self.indexes)
 
+    def partial(self) -> list[tuple[Path, Path]]:
+        """Root and index folder of each history on disk of which commits are still to be read, and nobody does so."""
+        left = [index for index in self.indexes if index.is_partial() and not index.is_locked()]
+        return [(index.top, index.store.folder.parent) for index in left]
+
+    def fill(self, seconds: float, progress: Progress) -> None:
+        """Read commits for about so long; where another process does so, leave it to that one."""
+        for index in self.indexes:
+            index.view(progress, seconds=seconds)
+
     def begin(self, progress: Progress) -> None:
         """Index the newest commits of each root that has a history of which nothing is indexed."""
         for index in self.indexes:
             if not index.has_index() and read_head(index.top) is not None:
-                index.view(progress, seconds=0.0)
+                index.view(progress, seconds=min(1.0, index.settings.history.refresh_seconds))
 
     def search(self, request: SearchRequest) -> Answer:
         """The commits that answer best, each with what became of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 FOLDER = "history"
 _LOCK_WAIT_SECONDS = 0.25
 _SEED_ATTEMPTS = 3
+_MIN_WEIGHT = 0.1
+"""What the scores of a partial history are multiplied with at least."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,16 @@ class HistoryView:
     def coverage(self) -> float | None:
         """The share of the history that is indexed; None for a shallow clone, whose full length is unknown."""
         return None if self.manifest.head.shallow and self.history.coverage == 1.0 else self.history.coverage
+
+    @property
+    def partial(self) -> bool:
+        """Whether commits are still to be read, so that the right one may be missing; not where a setting leaves them out."""
+        return not self.manifest.complete and self.history.coverage < 1.0
+
+    @property
+    def weight(self) -> float:
+        """What scores are multiplied with, so that a partial history never looks sure; not so small that all look like 0."""
+        return max(_MIN_WEIGHT, self.history.coverage) if self.partial else 1.0
 
 
 class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
@@ -82,6 +94,8 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             store, CurrentGeneration(store, lambda: self.fingerprint, lambda: self.model.digest, open_snapshot)
         )
         self._verdicts: tuple[HistoryManifest, Verdicts] | None = None
+        self.deferred = False
+        """Whether the rest of a partial index is read in the background, so that a query need not read it."""
 
     @classmethod
     def for_root(cls, project: RootIndex) -> HistoryIndex:
@@ -138,7 +152,8 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             self.forget()
         head = self._head()
         manifest = self._generation.manifest(notes)
-        if (refresh or not manifest.generation) and not self._is_up_to_date(manifest, head):
+        left = self.deferred and manifest.generation and not manifest.complete and not self.store.write_error
+        if (refresh or not manifest.generation) and not left and not self._is_up_to_date(manifest, head):
             manifest = self._update_unless_locked(manifest, head, seconds, progress, notes)
         if refresh and self._generation.was_relinked():
             self._renew_stamps()
@@ -160,17 +175,13 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
 
     def _notes(self, manifest: HistoryManifest, history: HistorySnapshot, head: Head) -> list[Degraded]:
         """What an answer should say about the coverage of the index."""
-        notes = []
+        notes = [*self._coverage_notes(manifest, history)]
         if manifest.head != head:
             notes.append(Degraded("history", "HEAD has moved since the history was indexed", Template("{run index: history}")))
         if head.shallow:
             # No hint: a shallow clone may be made on purpose, and then there is nothing to repair.
             reason = "the clone is shallow: what was committed before is not known (git fetch --unshallow brings it)"
             notes.append(Degraded("history", reason, ""))
-        if history.commit_count < history.total:
-            reason = f"{history.commit_count:,} of {format_count(history.total, 'commit')} are indexed"
-            limited = manifest.complete and self.settings.history.max_commits
-            notes.append(Degraded("history", reason, "" if limited else Template("{run index: history}")))
         if 0 < manifest.outcomes.commits < history.commit_count and manifest.outcomes.rules == self._rules:
             missing = format_count(history.commit_count - manifest.outcomes.commits, "commit")
             reason = f"what became of {missing} is not known yet"
@@ -186,6 +197,21 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             hint = "set LURCHER_INDEX_DIR to a folder that can be written"
             notes.append(Degraded("history", f"the history index is kept in memory only: {self.store.write_error}", hint))
         return notes
+
+    def _coverage_notes(self, manifest: HistoryManifest, history: HistorySnapshot) -> Iterator[Degraded]:
+        if history.coverage == 1.0:
+            return
+        found, total = history.commit_count, history.total
+        if manifest.complete and self.settings.history.max_commits:
+            yield Degraded("history", f"{found:,} of {format_count(total, 'commit')} are indexed", "")
+            return
+        many = f" of {format_count(total, 'commit')}" if total else " commits"
+        share = f" ({100 * found // total} %)" if total else ""
+        reason = f"the newest {found:,}{many} are searched so far{share}"
+        if self.deferred and not self.store.write_error:
+            yield Degraded("history", f"{reason}; the rest is read in the background", "")
+        else:
+            yield Degraded("history", reason, Template("{run index: history}"))
 
     def rebuild(self, progress: Progress) -> HistoryView:
         """Build a new index from scratch; readers use the old one until the new one has its first commits."""
@@ -230,6 +256,23 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         names = output.decode("utf-8", "surrogateescape").split("\0")[:-1] if status == 0 else []
         renamed = {new: old for _, old, new in zip(names[::3], names[1::3], names[2::3], strict=False)}
         return renamed.get(path)
+
+    def is_partial(self) -> bool:
+        """Whether there is an index on disk in which commits are missing that are still to be read."""
+        with self._lock:
+            try:
+                manifest = self.current_manifest()
+            except IndexError_:
+                return False
+            return manifest.generation > 0 and not manifest.complete and not self.store.write_error
+
+    def is_locked(self) -> bool:
+        """Whether another process is writing."""
+        try:
+            with self.store.lock(0.0):
+                return False
+        except IndexLocked:
+            return True
 
     def has_index(self) -> bool:
         """Whether there is a history index that can be searched."""
@@ -402,7 +445,7 @@ def history_status(project: RootIndex) -> dict[str, Any] | None:
         "fresh": manifest.head == head,
         "complete": manifest.complete,
         "commits": history.commit_count,
-        "total": history.total,
+        "total": history.total or (None if history.commit_count else 0),
         "coverage": None if head.shallow and history.coverage == 1.0 else round(history.coverage, 4),
         "shallow": bool(head.shallow),
         "hunks": history.hunk_count,

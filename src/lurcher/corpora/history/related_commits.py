@@ -124,7 +124,7 @@ class RelatedCommits:
         """What is missing from the index or wrong with it. That HEAD has moved does not matter here, as blame reads git."""
         if self._problem is not None:
             return (Degraded("history", self._problem.message, self._problem.hint),)
-        covered = self._history.commit_count >= self._history.total
+        covered = self._history.coverage >= 1.0
         return () if covered else self._view.degraded
 
     def outcome(self, sha: str) -> Outcome | None:

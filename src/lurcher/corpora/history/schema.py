@@ -268,7 +268,7 @@ class HistoryManifest(Record):
         self.complete = complete
         """Whether every commit that can be read, up to `max_commits`, is indexed."""
         self.total = total
-        """Number of commits reachable from HEAD."""
+        """Number of commits reachable from HEAD; 0 also while they are not counted."""
         self.max_commits = max_commits
         """The limit that was set; 0: none."""
         self.losses = losses

@@ -101,8 +101,11 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
 
     @property
     def coverage(self) -> float:
-        """The share of the commits reachable from HEAD that is indexed; 1 for a history without commits."""
-        return min(1.0, self.commit_count / self.total) if self.total else 1.0
+        """The share of the commits reachable from HEAD that is indexed; 1 for a history without commits.
+
+        0 while the commits are not counted.
+        """
+        return min(1.0, self.commit_count / self.total) if self.total else float(not self.segments)
 
     # Columns: one entry per commit, change or hunk, dead ones too.
 

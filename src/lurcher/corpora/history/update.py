@@ -6,7 +6,8 @@ Every batch becomes a segment and is on disk before the next one begins, so an i
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from lurcher.corpora.history.outcomes import rules_text, with_outcomes
 from lurcher.corpora.history.schema import COMMITS, HistoryManifest, HistorySegment
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import PathError
+from lurcher.sources import git
 from lurcher.sources.git import log
 from lurcher.sources.git.log import LogSettings, Losses
 from lurcher.sources.git.refs import Head, shallow_boundary
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
 
 FIRST_BATCH = 500
 """Commits of the very first batch, small enough to be searchable within seconds."""
+_LEAST = 100
+"""Commits of the first batch that are read however long that takes."""
+_LISTED_FIRST = 2_000
+"""Commits that are listed at first where there is little time: git takes seconds to put a long history in order."""
+_MIN_COUNT_SECONDS = 0.1
+"""How long the number of commits is waited for when time is up."""
 _BATCH_BYTES = 24 << 20
 """Bytes of changed lines after which a batch ends, however few commits it has."""
 _MAX_SEGMENTS, _MERGED_AT_ONCE = 8, 4
@@ -61,7 +69,9 @@ class _Plan:
     live: tuple[NDArray[np.bool_] | None, ...]
     """The live commits of the segments that exist."""
     total: int
-    """Commits reachable from HEAD."""
+    """Commits reachable from HEAD; 0 if they were not counted."""
+    whole: bool = True
+    """Whether all commits were listed, not only the newest."""
 
 
 def update_index(
@@ -97,8 +107,20 @@ class _Updater:
         self._deadline = None if settings.seconds is None else time.monotonic() + settings.seconds
 
     def run(self, manifest: HistoryManifest) -> HistoryManifest:
-        plan = self._plan(manifest)
         self._previous, before = manifest, manifest.losses
+        plan, late = self._plan_newest(manifest), False
+        if plan is not None:
+            with self._counting() as count:
+                manifest, late = self._read(manifest, plan, before)
+                if late:
+                    manifest = manifest.replace(total=count())
+        if not late:
+            plan = self._plan(manifest)
+            manifest, late = self._read(manifest, plan, before)
+        return self._merge_and_commit(manifest.replace(complete=not late), final=True)
+
+    def _read(self, manifest: HistoryManifest, plan: _Plan, before: tuple[int, int, int]) -> tuple[HistoryManifest, bool]:
+        """Read the commits of a plan batch by batch; the manifest then, and whether time ran out."""
         manifest = manifest.replace(
             fingerprint=self._fingerprint, live=plan.live, head=self._head, total=plan.total, order=None,
             complete=False, max_commits=self._settings.max_commits,
@@ -110,19 +132,18 @@ class _Updater:
             builder.add(commit, schema.BOUNDARY if commit.sha in self._boundary else 0)
             done += 1
             self._progress("reading history", done, len(plan.to_read))
-            late = self._is_late() and (manifest.commits > 0 or len(builder) >= size)
+            late = self._is_late() and (manifest.commits > 0 or len(builder) >= min(size, _LEAST))
             if len(builder) >= size or builder.size >= _BATCH_BYTES or late:
                 manifest = self._with_losses(self._with_segment(manifest, builder), before)
-                if late or done == len(plan.to_read):
-                    builder = HistorySegmentBuilder()
-                    break
-                manifest = self._commit(self._with_early_outcomes(manifest))
-                manifest = self._merge_and_commit(manifest)
                 builder, size = HistorySegmentBuilder(), self._settings.batch
+                if late or done == len(plan.to_read):
+                    break
+                # Those of the newest commits follow within a moment.
+                manifest = self._commit(self._with_early_outcomes(manifest) if plan.whole else manifest)
+                manifest = self._merge_and_commit(manifest)
         if len(builder):
             manifest = self._with_segment(manifest, builder)
-        manifest = self._with_losses(manifest, before)
-        return self._merge_and_commit(manifest.replace(complete=done >= len(plan.to_read) or not late), final=True)
+        return self._with_losses(manifest, before), late and (done < len(plan.to_read) or not plan.whole)
 
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline
@@ -132,6 +153,28 @@ class _Updater:
         return manifest.replace(losses=(before[0] + losses.commits, before[1] + losses.paths, before[2] + losses.trees))
 
     # Planning.
+
+    def _plan_newest(self, manifest: HistoryManifest) -> _Plan | None:
+        """The newest commits of a long history, where nothing is indexed and time is limited; else None."""
+        settings = self._settings
+        if self._deadline is None or manifest.segments or not self._head.sha or settings.max_commits:
+            return None
+        names = log.list_newest_commits(self._top, self._head.sha, settings.log, _LISTED_FIRST)
+        return _Plan(names, (), 0, whole=False) if len(names) == _LISTED_FIRST else None
+
+    @contextmanager
+    def _counting(self) -> Iterator[Callable[[], int]]:
+        """Count the commits meanwhile; the function gives their number, or 0 if it is not known when time is up."""
+        process = log.start_count(self._top, self._head.sha, self._settings.log)
+
+        def count() -> int:
+            left = max(_MIN_COUNT_SECONDS, (self._deadline or 0.0) - time.monotonic())
+            return log.finish_count(process, left)
+
+        try:
+            yield count
+        finally:
+            git.stop(process)
 
     def _plan(self, manifest: HistoryManifest) -> _Plan:
         if not self._head.sha:

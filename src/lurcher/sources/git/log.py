@@ -257,6 +257,23 @@ def list_commits(top: Path, tip: str, settings: LogSettings) -> list[str] | None
     return found if status == 0 or found else None
 
 
+def list_newest_commits(top: Path, tip: str, settings: LogSettings, most: int) -> list[str]:
+    """Hashes of the latest commits reachable from `tip`, by their dates, so that git need not walk the whole history."""
+    _, output = _run_git(top, "rev-list", f"--max-count={most}", *_walk_options(settings), tip, "--")
+    return output.decode("ascii", "replace").split()
+
+
+def start_count(top: Path, tip: str, settings: LogSettings) -> subprocess.Popen[bytes] | None:
+    """Start counting the commits reachable from `tip`; see `finish_count`."""
+    return git.start(top, *_GLOBAL, "rev-list", "--count", *_walk_options(settings), tip, "--")
+
+
+def finish_count(process: subprocess.Popen[bytes] | None, seconds: float) -> int:
+    """The number of commits; 0 if git fails or takes longer."""
+    status, output = git.finish(process, seconds)
+    return int(output) if status == 0 and output.strip().isdigit() else 0
+
+
 def diff_commits(top: Path, new: str, old: str, settings: LogSettings) -> tuple[list[str], list[str]] | None:
     """The commits reachable only from `new`, and those reachable only from `old`; None if git fails."""
     status, output = _run_git(top, "rev-list", "--date-order", "--left-right", *_walk_options(settings), f"{new}...{old}", "--")

@@ -210,7 +210,14 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
     soon = source in (None, "code") and not options.get("libraries")
     with engine_for(parsed, bare=source == "history", soon=soon) as engine, Meter(parsed.quiet) as meter:
         first = is_watched(parsed) and not engine.indexed
+        past = source in ("history", "all") and not (parsed.no_refresh or engine.shares)
+        if past:
+            from lurcher.server import history_fill
+
+            engine.history_corpus.deferred = history_fill.is_allowed(engine.settings)
         answer = engine.search(query, progress=meter.update, **options)
+        if past and engine.history_corpus.deferred and answer.index.coverage.get("history", 1.0) < 1.0:
+            history_fill.start_filling(engine)
         status = show_answer(parsed, answer, engine, timings=parsed.timings)
         if first and engine.indexed:
             from lurcher.surfaces.cli.start import suggest_commands

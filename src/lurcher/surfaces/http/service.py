@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError, Template, UsageError
 from lurcher.runtime.process import Cancelled, LruCache, run_cancellable
-from lurcher.server.session import SMALL_TREE_BYTES, Build, Unwritable, make_request
+from lurcher.server.session import FILL_RETRY_SECONDS, SMALL_TREE_BYTES, Build, BuildRequest, Unwritable, make_request
 from lurcher.server.unindexed import WAIT_SECONDS, Glimpse, UnindexedSearch, size_of
 from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
 from lurcher.surfaces.http.replies import Busy, Hub, encode
@@ -72,6 +72,11 @@ class Service:
         self._pause = _SHORTEST_PAUSE
         self._early = UnindexedSearch()
         self._build: Build | None = None
+        self._fill: Build | None = None
+        """The process that reads the rest of a partial history."""
+        self._fill_not_before = 0.0
+        self._fill_lock = threading.Lock()
+        engine.history_corpus.deferred = engine.settings.history.background
         self._soon = self._ending = False
         self.over = asyncio.Event()
         """Set once the server ends."""
@@ -103,8 +108,9 @@ class Service:
         self.hub.close()
         for stop in list(self._stops):
             stop.set()
-        if self._build is not None:
-            self._build.kill()
+        for build in (self._build, self._fill):
+            if build is not None:
+                build.kill()
 
     def done(self, seconds: float) -> bool:
         """Waits at most so many seconds for running work; whether all of it is done."""
@@ -144,10 +150,7 @@ class Service:
             for project, entries in zip(engine.projects, listed, strict=True)
         )
         if not self._soon:
-            places = [project.index_dir for project in engine.projects]
-            where = places[0] if len(places) == 1 or places[0] is None else places[0].parent
-            order = make_request(engine.roots, engine.overrides, index_dir=None if where is None else str(where.absolute()))
-            self._build = build = Build(order, self.hub.progress)
+            self._build = build = Build(self._order(), self.hub.progress)
             if self._ending:
                 build.kill()
             while not build.wait(60):
@@ -159,6 +162,22 @@ class Service:
                 if engine.indexed:
                     return
         engine.refresh(progress=self.hub.progress)
+
+    def _order(self, *, history: bool = False) -> BuildRequest:
+        places = [project.index_dir for project in self.engine.projects]
+        where = places[0] if len(places) == 1 or places[0] is None else places[0].parent
+        folder = None if where is None else str(where.absolute())
+        return make_request(self.engine.roots, self.engine.overrides, index_dir=folder, history=history)
+
+    def _fill_history(self) -> None:
+        """Read the rest of a partial history in another process, one at a time."""
+        with self._fill_lock:
+            busy = self._fill is not None and not self._fill.ended
+            if self._ending or busy or not self.engine.history_corpus.deferred or time.monotonic() < self._fill_not_before:
+                return
+            if self.engine.history_corpus.partial():
+                self._fill_not_before = time.monotonic() + FILL_RETRY_SECONDS
+                self._fill = Build(self._order(history=True))
 
     async def _poll(self) -> None:
         while True:
@@ -300,6 +319,8 @@ class Service:
             if found is not None:
                 return found
         value: dict[str, Any] = endpoint.run(self.engine, values, True)
+        if endpoint.depends_on_history(values) and not _covers_history(value):
+            self._fill_history()
         return value
 
     def _finished(self, key: Hashable, task: asyncio.Task[bytes]) -> None:
@@ -338,8 +359,13 @@ def _encode(value: dict[str, Any], wording: Wording) -> tuple[bytes, bool]:
     """The answer as bytes, and whether it may be cached: not while the history is still being indexed, nor from a stale
     index."""
     index = value.get("index")
-    whole = not isinstance(index, dict) or (index.get("fresh", True) and index.get("coverage", {}).get("history", 1.0) >= 1.0)
+    whole = not isinstance(index, dict) or (index.get("fresh", True) and _covers_history(value))
     return encode(wording.render_json(value)), whole
+
+
+def _covers_history(value: Mapping[str, Any]) -> bool:
+    index = value.get("index")
+    return not isinstance(index, dict) or index.get("coverage", {}).get("history", 1.0) >= 1.0
 
 
 class AnswerCache:

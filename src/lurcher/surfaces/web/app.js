@@ -192,7 +192,7 @@ function freshness(index) {
   const covered = index.coverage && index.coverage.history;
   return [index.fresh || index.shared || !index.generation ? null : h("p", { class: "stale" }, `The index is out of date: ${counted(index.stale_paths, "file")} changed.`),
     index.shared ? h("p", { class: "muted" }, `From a shared index: ${Object.entries(index.shared).map(([name, state]) => `${name}, written ${state.written}`).join("; ")}.`) : null,
-    covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is indexed so far; searching again indexes more.`) : null];
+    covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is searched so far; the right commit may be missing.`) : null];
 }
 
 // That an answer is weak comes before its hits.
