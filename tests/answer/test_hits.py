@@ -17,6 +17,7 @@ from lurcher.answer.hits import MAX_LINES_BELOW, cut_densest
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
 from lurcher.surfaces.cli import printer
+from lurcher.surfaces.cli.printer import narrow_place
 from lurcher.surfaces.mcp import answers
 from lurcher.types import Definition, Hit
 
@@ -119,6 +120,9 @@ def test_no_label_of_real_code_lies_outside_of_the_lines_shown(real_trees: list[
                         for lines in (12, 7) if hit.text else ():  # what a terminal and the page show of it
                             kept = (hit.line, hit.line + MAX_LINES_BELOW)
                             windows.append(cut_densest(hit.text, hit.start_line, lines, {"name"}, kept)[1:])
+                            first, end = narrow_place(hit, hit.text.rstrip("\n").split("\n"), lines, {"name"}, None)
+                            assert first <= hit.best_line - hit.start_line < end <= first + lines
+                            windows.append((hit.start_line + first, hit.start_line + end - 1))
                         wrong += [(hit.path, hit.symbol, window) for window in windows if not _overlaps(root, hit, *window)]
     assert wrong == []
     assert labelled >= 500

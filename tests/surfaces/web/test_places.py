@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from lurcher.answer.borders import settle_window
+from tests.answer.test_borders import ROWS
 from tests.surfaces.http.conftest import Served, serving, until
 from tests.surfaces.web.conftest import Open
 from tests.surfaces.web.test_browser import asked
@@ -83,3 +85,20 @@ def test_a_further_place_is_opened_at_its_line_by_click_and_by_o(show: Open, zoo
     page.wait_for_selector(".listing .line.chosen")
     assert asked(page)["line"] == [str(line)]
     assert page.locator(".line.chosen").get_attribute("data-line") == str(line)
+
+
+BORDERS = """async ([text, start, end, best]) => {
+  const [{ settle }, { lines, tokens }] = await Promise.all([import("/assets/marked.js"), import("/assets/highlight.js")]);
+  return settle(lines(text, tokens(text, "python"), []), start, end, best, best);
+}"""
+
+
+def test_the_lines_shown_begin_and_end_as_on_a_terminal(show: Open, zoo: tuple[Served, Path]) -> None:
+    page = show("/", base=zoo[0].url)
+    script = page.evaluate("document.querySelector('script[type=module]').getAttribute('src')").rsplit("/", 1)[0]
+    for start in range(len(ROWS)):
+        for end in range(start + 1, len(ROWS) + 1, 3):
+            for best in {start, (start + end) // 2, end - 1}:
+                wanted = settle_window(ROWS, start, end, (best, best))
+                found = page.evaluate(BORDERS.replace("/assets", script), ["\n".join(ROWS), start, end, best])
+                assert tuple(found) == wanted, (start, end, best)

@@ -15,7 +15,7 @@ from lurcher.config import wants_colour
 from lurcher.runtime.process import format_count, printable
 from lurcher.runtime.stdlib import pattern
 from lurcher.terms import split
-from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit
+from lurcher.types import HEADING_PATH, HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,30 +263,44 @@ def _text_lines(hit: Hit, painter: Painter, most: int, file: Path | str) -> Iter
     if hit.text:
         terms = _matched_terms(hit) if painter.on else set()
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
-        first = 0
-        if painter.on and len(lines) > most:
-            from lurcher.answer.hits import MAX_LINES_BELOW, cut_around_match, cut_densest
-
-            text = hit.text.replace("\r\n", "\n")
-            if hit.matches:
-                start_line, end_line = hit.matches[0].start_line, hit.matches[0].end_line
-                _, start, _ = cut_around_match(text, hit.start_line, most, start_line, end_line)
-                first = start - hit.start_line
-            else:
-                kept = (hit.best_line, hit.best_line + MAX_LINES_BELOW)  # what the hit is named after
-                _, start, _ = cut_densest(text, hit.start_line, most, terms, kept)
-                first = start - hit.start_line
-        shown = lines[first : first + most] if painter.on else lines
+        syntax = _syntax_by_line(hit, file) if painter.on else None
+        first, end = narrow_place(hit, lines, most, terms, syntax) if painter.on and len(lines) > most else (0, len(lines))
+        shown = lines[first:end]
         width = len(str(hit.start_line + first + len(shown)))
         for number, signature in hit.headers if first == 0 else ():  # they are around the first line of the place
             yield painter.dim(f"{number:>{width}}  {printable(signature[:_LONGEST_HEADER].rstrip())} …")
-        syntax = _syntax_by_line(hit, file) if painter.on else None
         for i, line in enumerate(shown, hit.start_line + first):
             parts = None if syntax is None else syntax[i - hit.start_line]
             yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)), parts)}"
         left = len(lines) - len(shown)
         if left > 0:
             yield painter.dim(f"{'':>{width}}  … {format_count(left, 'more line')}")
+
+
+def narrow_place(
+    hit: Hit, lines: list[str], most: int, terms: Set[str], syntax: Sequence[Sequence[Span]] | None
+) -> tuple[int, int]:
+    """The first of the lines of a place that a terminal shows, and the one behind the last."""
+    from lurcher.answer.borders import settle_window
+    from lurcher.answer.hits import MAX_LINES_BELOW, cut_around_match, cut_densest
+
+    text, top = "\n".join(lines), hit.start_line
+    if hit.matches:
+        kept = (hit.matches[0].start_line, hit.matches[0].end_line)
+        _, start, last = cut_around_match(text, top, most, *kept)
+    else:
+        _, start, last = cut_densest(text, top, most, terms, (hit.best_line, hit.best_line + MAX_LINES_BELOW))
+        kept = (hit.best_line, _find_named_line(hit, lines))
+    return settle_window(lines, start - top, last + 1 - top, (kept[0] - top, kept[1] - top), syntax)
+
+
+def _find_named_line(hit: Hit, lines: Sequence[str]) -> int:
+    """The line, from the best one on, that has the name of the place: what it is named after may begin below."""
+    from lurcher.answer.hits import MAX_LINES_BELOW
+
+    name, best = (hit.symbol or "").split(HEADING_PATH)[-1].split(".")[-1], hit.best_line
+    below = range(best, best + MAX_LINES_BELOW + 1)
+    return next((i for i, line in zip(below, lines[best - hit.start_line :], strict=False) if name and name in line), best)
 
 
 def _note_line(note: dict[str, Any], painter: Painter) -> str:

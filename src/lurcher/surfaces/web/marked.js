@@ -52,7 +52,8 @@ export function block(hit, terms, most = SHOWN) {
   const shown = { ...hit, text };
   const rows = lines(text, tokens(text, hit.language), places(shown, terms));
   const box = h("div", { class: "block" });
-  const [from, to] = span(rows, (hit.line || hit.start_line) - hit.start_line, most);
+  const best = (hit.line || hit.start_line) - hit.start_line;
+  const [from, to] = settle(rows, ...span(rows, best, most), best, namedLine(rows, best, hit.symbol));
   const indent = indentOf(text.split("\n"));
   const draw = (all) => {
     const [first, last] = all ? [0, rows.length] : [from, to];
@@ -103,6 +104,59 @@ function span(rows, line, most) {
   }
   while (best < highest && !weights[best] && !weights[best + 1]) best += 1;
   return [best, Math.min(rows.length, best + most)];
+}
+
+// The row, from the best one on, that has the name of the place, since what it is named after may begin below.
+function namedLine(rows, best, symbol) {
+  const name = (symbol || "").split(" › ").pop().split(".").pop();
+  const below = name ? rows.slice(best, best + BELOW + 1).findIndex((row) => textOf(row).includes(name)) : 0;
+  return best + Math.max(0, below);
+}
+
+const textOf = (row) => row.map((part) => part[0]).join("");
+const MOVED = 3;
+
+// The window with each end moved to a border between statements, if one is near. It never grows, and keeps the rows from `best` to `named`.
+export function settle(rows, start, end, best, named) {
+  const clean = borders(rows);
+  const begins = rows.map((row, i) => i === 0 || (clean[i] && !["", "}", "};", "end"].includes(textOf(row).trim())));
+  const last = Math.min(named, end - 1);
+  let found = [start, end];
+  let least = Infinity;
+  for (let a = Math.max(start - MOVED, 0); a <= Math.min(start + MOVED, Math.max(best, start)); a += 1) {
+    for (let b = Math.max(end - MOVED, last + 1, a + 1); b <= Math.min(end + MOVED, rows.length, a + end - start); b += 1) {
+      // Missed borders come first, then how far the ends move, then how many lines there are.
+      const cost = 1e6 * (!begins[a] + !clean[b]) + 1e3 * (Math.abs(a - start) + Math.abs(b - end)) - (b - a);
+      if (cost < least) { least = cost; found = [a, b]; }
+    }
+  }
+  return found;
+}
+
+const ENDS_THAT_GO_ON = /(?:,|\\|=|\+|-|\*|\||&&|\?|=>|\(|\[| and| or| not| in)$/;
+const BEGINS_THAT_GO_ON = /^(?:[)\].,?|]|[:+\-*/%=] |\*\/|&&|=>|and |or )/;
+
+// For each row, and for the end, whether what is above is complete and the row does not go on with it: `answer/borders.py`, with the
+// strings and comments as they are coloured.
+function borders(rows) {
+  const found = [];
+  let depth = 0;
+  let above = "";
+  let kind = "";
+  for (const row of rows) {
+    const text = textOf(row).trim();
+    const parts = row.filter((part) => part[0].trim());
+    const same = parts.length > 0 && kind !== "" && parts[0][1] === kind;
+    found.push(!(text ? same : kind === "string") && !depth && !BEGINS_THAT_GO_ON.test(text) && !ENDS_THAT_GO_ON.test(above));
+    if (text) {
+      const code = row.map(([piece, of]) => (of === "comment" ? "" : of === "string" ? "_" : piece)).join("");
+      for (const letter of code) depth = Math.max(0, depth + ("([".includes(letter) ? 1 : ")]".includes(letter) ? -1 : 0));
+      above = code.trimEnd() || above;
+      const end = parts[parts.length - 1][1];
+      kind = end === "string" || end === "comment" ? end : "";
+    } else if (kind === "comment") kind = "";
+  }
+  return [...found, true];
 }
 
 // A commit: its message, then the lines with + and -.
