@@ -14,6 +14,7 @@ import pytest
 
 from lurcher.config import SECRETS, Settings, load
 from lurcher.config.removed import REMOVED
+from lurcher.errors import UsageError
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.cli.reference import render, services
 from lurcher.surfaces.cli.search_cmd import overrides_of
@@ -83,8 +84,14 @@ def test_documented_commands_parse(page: str, line: str) -> None:
         words = words[: words.index("<")]
     if "|" in words:
         words = words[: words.index("|")]
-    if "[flags]" in words or "DATASET" in words or len(words) == 1:  # a usage line, or only the command's name
-        assert words[0] in [command.name for command in COMMANDS]
+    names = [command.name for command in COMMANDS]
+    if "[flags]" in words or "DATASET" in words or words in [[name] for name in names]:  # a usage line, or only its name
+        assert words[0] in names
+        return
+    if words[0] == "serach":  # the mistake that pages show
+        with pytest.raises(UsageError) as refused:
+            parse(words)
+        assert "did you mean search?" in refused.value.hint
         return
     parsed = parse(words)
     known = Settings().to_dict()
@@ -157,7 +164,9 @@ def test_the_python_of_the_python_page_runs(
             assert f"\n{line}" in f"\n{done.stdout}"
 
 
-def test_the_readme_has_exactly_two_set_up_commands() -> None:
+def test_the_readme_is_short_and_has_exactly_two_set_up_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.count("\n") <= 115, "at most two screens: the guide and the tutorial have room"
     lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if "pip install" in line]
     assert len(lines) == 2
     assert "lurcher search" in lines[0] and "-m pytest" in lines[1]
