@@ -14,6 +14,7 @@ import pytest
 
 from lurcher.config import SECRETS, Settings, load
 from lurcher.config.removed import REMOVED
+from lurcher.errors import UsageError
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.cli.reference import render, services
 from lurcher.surfaces.cli.search_cmd import overrides_of
@@ -83,8 +84,14 @@ def test_documented_commands_parse(page: str, line: str) -> None:
         words = words[: words.index("<")]
     if "|" in words:
         words = words[: words.index("|")]
-    if "[flags]" in words or "DATASET" in words or len(words) == 1:  # a usage line, or only the command's name
-        assert words[0] in [command.name for command in COMMANDS]
+    names = [command.name for command in COMMANDS]
+    if "[flags]" in words or "DATASET" in words or words in [[name] for name in names]:  # a usage line, or only its name
+        assert words[0] in names
+        return
+    if words[0] == "serach":  # the mistake that pages show
+        with pytest.raises(UsageError) as refused:
+            parse(words)
+        assert "did you mean search?" in refused.value.hint
         return
     parsed = parse(words)
     known = Settings().to_dict()
@@ -106,10 +113,18 @@ def test_documented_settings_exist(page: Path) -> None:
             assert key in known or (page.name == "reference.md" and key in REMOVED), key
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text("utf-8")), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", FENCE.sub("", page.read_text("utf-8"))):
+        place = page.parent / target if target else page
+        assert place.exists(), target
+        assert not anchor or place.suffix != ".md" or anchor in anchors(place), f"{target}#{anchor}"
 
 
 def test_json_examples_are_valid() -> None:
@@ -131,12 +146,27 @@ def test_the_python_of_the_readme_runs(
     assert done.stdout.count("\n") == 3
 
 
-def test_the_python_of_the_guide_runs(shared: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
-    (snippet,) = blocks(ROOT / "docs" / "guide.md", "python")
-    subprocess.run([sys.executable, "-c", snippet], cwd=shared, env=clean_environment(), timeout=60, check=True)
+PYTHON = [*enumerate(blocks(ROOT / "docs" / "python.md", "python"))] if (ROOT / "docs").is_dir() else []
 
 
-def test_the_readme_has_exactly_two_set_up_commands() -> None:
+@pytest.mark.parametrize("snippet", [snippet for _, snippet in PYTHON], ids=[f"snippet {number}" for number, _ in PYTHON])
+def test_the_python_of_the_python_page_runs(
+    shared: Path, clean_environment: Callable[..., dict[str, str]], snippet: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", snippet], cwd=shared, env=clean_environment(), capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    expected = {"klingon": ["filter; ", "the engine was closed"], "asyncio": ["how are redirects followed ", "where are "]}
+    for word, lines in expected.items():
+        for line in lines if word in snippet else ():
+            assert f"\n{line}" in f"\n{done.stdout}"
+
+
+def test_the_readme_is_short_and_has_exactly_two_set_up_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.count("\n") <= 115, "at most two screens: the guide and the tutorial have room"
     lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if "pip install" in line]
     assert len(lines) == 2
     assert "lurcher search" in lines[0] and "-m pytest" in lines[1]
