@@ -18,7 +18,8 @@ from typing import Any
 FILES = {
     "shop/basket.py": '"""The basket."""\n\n\ndef add_discount(total, percent):\n    """Reduce a total by a discount."""\n'
     "    return total * (100 - percent) / 100\n",
-    "shop/mail.py": '"""Mail to customers."""\n\n\ndef send_receipt(order):\n    """Send the receipt of an order."""\n    return order\n',
+    "shop/mail.py": '"""Mail to customers."""\n\n\ndef send_receipt(order):\n    """Send the receipt of an order."""\n'
+    "    return order\n",
     "web/cart.js": "export function emptyCart(cart) {\n  cart.items = [];\n}\n",
 }
 QUESTIONS = {"how is a discount taken off": "shop/basket.py", "send_receipt": "shop/mail.py", "emptyCart": "web/cart.js"}

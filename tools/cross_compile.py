@@ -79,7 +79,7 @@ def write_headers(folder: Path, target: Target) -> list[str]:
         lines += ["#include <stdio.h>", "#include <io.h>", "#define Py_ENABLE_SHARED 1"]
         have += ["SSIZE_T"]
     else:
-        have += ["UNISTD_H", "SSIZE_T", "SYS_TIME_H", "SYS_SELECT_H", "PTHREAD_H", "CLOCK_GETTIME", "DLFCN_H", "DYNAMIC_LOADING"]
+        have += ["UNISTD_H", "SSIZE_T", "SYS_TIME_H", "SYS_SELECT_H", "PTHREAD_H", "CLOCK_GETTIME", "DYNAMIC_LOADING"]
         lines += ["#define TIME_WITH_SYS_TIME 1"]
     lines += [f"#define HAVE_{name} 1" for name in have]
     lines += ["#define STDC_HEADERS 1", "#define WITH_THREAD 1"]

@@ -51,7 +51,9 @@ def test_a_warning_fails_the_cross_compilation(tmp_path: Path, monkeypatch: pyte
     shutil.copy(ROOT / "setup.py", tmp_path)
     monkeypatch.setattr(cross_compile, "HERE", tmp_path)
     with pytest.raises(cross_compile.CompileError, match="unused"):
-        cross_compile.compile_kernel(cross_compile.find_zig() or [], cross_compile.TARGETS["aarch64-linux-gnu"], tmp_path / "out")
+        cross_compile.compile_kernel(
+            cross_compile.find_zig() or [], cross_compile.TARGETS["aarch64-linux-gnu"], tmp_path / "out"
+        )
 
 
 def test_a_module_for_another_machine_is_noticed(tmp_path: Path) -> None:
