@@ -21,6 +21,21 @@ from hypothesis import HealthCheck, settings
 from tests import own_home
 from tests.tables import write_tiny
 
+WITHOUT_POSIX = Path(__file__).with_name("without_posix")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--without-posix", action="store_true", help="hide the modules that only POSIX has from lurcher")
+
+
+def hide_posix() -> None:
+    from tests.without_posix import sitecustomize
+
+    sitecustomize.hide_modules()
+    os.environ["TESTS_WITHOUT_POSIX"] = "1"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(WITHOUT_POSIX), os.environ.get("PYTHONPATH"))))
+
+
 own_home.settle()  # before anything is imported that could look for a home
 # How long an example takes says nothing on a machine with other work, and less under a sanitizer.
 settings.register_profile("lurcher", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -225,6 +240,8 @@ _there_before = pytest.StashKey[set[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_there_before] = own_home.traces()
+    if config.getoption("--without-posix"):
+        hide_posix()
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,6 +4,7 @@
 
 #include "query/array.h"
 #include "support/parallel.h"
+#include "support/wide.h"
 
 #include <stdlib.h>
 
@@ -96,7 +97,7 @@ __attribute__((target("avx2"))) static Py_ssize_t find_wide(const char *data, Py
 }
 
 static Py_ssize_t find(const char *data, Py_ssize_t size, const Piece *piece, Py_ssize_t from) {
-    return (__builtin_cpu_supports("avx2") ? find_wide : find_plain)(data, size, piece, from);
+    return (HAS_WIDE ? find_wide : find_plain)(data, size, piece, from);
 }
 #else
 #define find find_plain

@@ -5,6 +5,7 @@
    for Generic Polynomials Using PCLMULQDQ Instruction, 2009). Bits are in reverse order, as always in this checksum. */
 
 #include "support/kernel.h"
+#include "support/wide.h"
 
 #if defined(__GNUC__) && defined(__x86_64__)
 #include <immintrin.h>
@@ -53,7 +54,7 @@ CARRYLESS static uint32_t fold(const unsigned char *data, size_t size, uint32_t 
     return (uint32_t)_mm_extract_epi32(a, 1);
 }
 
-int checksum_is_fast(void) { return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"); }
+int checksum_is_fast(void) { return processor.multiplies_carryless; }
 
 #else
 #define FAST 0

@@ -2,6 +2,7 @@
 
 #include "query/array.h"
 #include "chunk/definition.h"
+#include "support/wide.h"
 #include "treesitter/tree.h"
 
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
@@ -157,4 +158,7 @@ static PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__kernel(void);
 
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__kernel(void) {
+    ask_processor();
+    return PyModuleDef_Init(&definition);
+}

@@ -13,6 +13,7 @@ from math import isfinite
 
 from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS, Settings, sections, settings_by_key
 from lurcher.errors import ConfigError
+from lurcher.runtime.process import open_waiting_for_nobody
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def read_file(path: Path | str) -> bytes | None:
     """The bytes of a settings file, None where there is none. A pipe or a device in its place cannot block."""
     name = os.path.split(path)[1]
     try:
-        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as handle:
+        with open(path, "rb", opener=open_waiting_for_nobody) as handle:
             data: bytes = handle.read(_MAX_FILE_BYTES + 1) or b""
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from lurcher.config import apply, parse_toml, read_file, user_file_path
 from lurcher.config.schema import Settings, sections
 from lurcher.errors import ConfigError
+from lurcher.runtime.process import replace_file
 
 
 def data_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -117,7 +118,7 @@ def _replace_file(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
         with contextlib.suppress(FileNotFoundError):
             temporary.chmod(target.stat().st_mode & 0o777)
-        os.replace(temporary, target)
+        replace_file(temporary, target)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()

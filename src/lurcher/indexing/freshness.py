@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from lurcher.runtime.kernel import native
+from lurcher.runtime.process import open_file
 from lurcher.runtime.stdlib import Protocol
 from lurcher.sources import Entry, Listing, Marks, TreeSignature, mark
 from lurcher.storage.manifest import ROW_BYTES, STAMP_OFFSET, FileRow, FileRows, Manifest
@@ -130,7 +131,7 @@ class BackgroundCheck:
 def _with_open_root(root: str, check: Callable[[int], Found | None]) -> Found | None:
     """Call a function with an open descriptor of the root; None where that fails."""
     try:
-        opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+        opened = open_file(root, follow=True)
     except OSError:
         return None
     try:

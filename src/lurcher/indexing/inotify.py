@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from lurcher.runtime.process import open_file
 from lurcher.sources import Mark, TreeSignature, mark, mark_of
 from lurcher.storage.manifest import Manifest
 
@@ -107,7 +108,7 @@ class InotifyMonitor:
         new = self._watch(signature.folders)
         if new and any(os.lstat(os.path.join(self._root, folder)).st_dev != status.st_dev for folder in signature.folders):
             raise OSError(errno.ENOTSUP, "another file system is mounted in the tree")
-        opened = os.open(self._root, os.O_RDONLY | os.O_CLOEXEC)
+        opened = open_file(self._root, follow=True)
         try:
             if not signature.holds(self._root, opened, circumstances):
                 return False

@@ -33,7 +33,9 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def can_fork() -> bool:
-    return sys.platform == "linux" and process.is_own_process() and threading.active_count() == 1 and _count_threads() == 1
+    if sys.platform != "linux" or not hasattr(os, "fork"):
+        return False
+    return process.is_own_process() and threading.active_count() == 1 and _count_threads() == 1
 
 
 def _count_threads() -> int:

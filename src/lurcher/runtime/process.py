@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import stat
 import time
 from _thread import RLock, _local, allocate_lock
 from time import monotonic
@@ -25,6 +26,7 @@ from lurcher.runtime.stdlib import Protocol
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
+    from mmap import mmap
     from threading import Event
     from types import TracebackType
     from typing import Any, TextIO, TypeVar
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
 
+WINDOWS = os.name == "nt"
 _owned = False
 
 
@@ -203,6 +206,42 @@ def pause(seconds: float) -> None:
         time.sleep(max(0.0, seconds))
 
 
+def is_running(number: int) -> bool:
+    """Whether there is a process of that number; also where that cannot be known."""
+    if WINDOWS:  # os.kill would end it
+        import ctypes
+
+        kernel32 = ctypes.windll.kernel32  # type: ignore[attr-defined, unused-ignore]
+        handle = kernel32.OpenProcess(_WINDOWS_SYNCHRONIZE, False, number)
+        if not handle:
+            return bool(kernel32.GetLastError() == _WINDOWS_ACCESS_DENIED)
+        ended: int = kernel32.WaitForSingleObject(handle, 0)
+        kernel32.CloseHandle(handle)
+        return ended != 0
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def interrupt_self() -> None:
+    """What Ctrl-C does to this process, from any of its threads."""
+    if WINDOWS:  # os.kill would end it at once
+        import _thread
+
+        _thread.interrupt_main()
+    else:
+        import signal
+
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+_WINDOWS_SYNCHRONIZE, _WINDOWS_ACCESS_DENIED = 0x00100000, 5
+
+
 def wait_for_exit(process: Waitable, seconds: float) -> int | None:
     """The exit code of a process; None if it does not end in time. Polls with `pause`, where `subprocess` would sleep."""
     from subprocess import TimeoutExpired
@@ -216,6 +255,107 @@ def wait_for_exit(process: Waitable, seconds: float) -> int | None:
                 return None
         pause(moment)
         waited, moment = waited + moment, min(2 * moment, _MAX_POLL_SECONDS)
+
+
+# -- files: what differs between systems about opening, reading, replacing and mapping them -------------------------------
+#
+# Windows opens without the flags that refuse links and pipes, has no reading at a place, and neither replaces nor removes a
+# file that somebody has mapped. What stands here for it has been tested by fakes only (docs/platforms.md).
+
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""A pipe in the place of a file does not hold us up."""
+PRIVATE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
+"""Children do not get the file, and its bytes are not translated."""
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_LONG_PATH = 240
+"""Characters from which on Windows wants a path in its long form."""
+_REPLACE_SECONDS = 2.0
+"""How long a file is waited for that a scanner or another process has open."""
+_READ_ONLY = getattr(os, "ST_RDONLY", 0)
+
+
+def open_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: int = 0o600, *, follow: bool = False) -> int:
+    """A descriptor of a file, which neither waits for a pipe nor is inherited; OSError with ELOOP for a link."""
+    if WINDOWS:
+        path = extended(os.fspath(path))
+    if not follow and not NO_FOLLOW and _is_link(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+    return os.open(path, flags | NO_WAIT | PRIVATE | (0 if follow else NO_FOLLOW), mode)
+
+
+def open_waiting_for_nobody(path: str, flags: int) -> int:
+    """An `opener` for `open`: links are followed, pipes are not waited for."""
+    return os.open(path, flags | NO_WAIT)
+
+
+def _is_link(path: str | os.PathLike[str]) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    # Junctions are no links for Python, but lead elsewhere as well.
+    return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0))
+
+
+def extended(path: str) -> str:
+    """A long path in the form in which Windows has no limit of 260 characters; others as they are."""
+    if len(path) < _LONG_PATH or path.startswith("\\\\?\\"):
+        return path
+    path = os.path.abspath(path).replace("/", "\\")
+    return "\\\\?\\UNC" + path[1:] if path.startswith("\\\\") else "\\\\?\\" + path
+
+
+def read_at(descriptor: int, size: int, position: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, position)
+    os.lseek(descriptor, position, os.SEEK_SET)
+    return os.read(descriptor, size)
+
+
+def write_at(descriptor: int, data: bytes, position: int) -> int:
+    if hasattr(os, "pwrite"):
+        return os.pwrite(descriptor, data, position)
+    os.lseek(descriptor, position, os.SEEK_SET)
+    return os.write(descriptor, data)
+
+
+def replace_file(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Rename over whatever is there. Windows refuses while somebody has the file open, mostly for a moment."""
+    if not WINDOWS:
+        os.replace(source, target)
+        return
+    deadline = monotonic() + _REPLACE_SECONDS
+    while True:
+        try:
+            os.replace(extended(os.fspath(source)), extended(os.fspath(target)))
+            return
+        except PermissionError:
+            if monotonic() >= deadline:
+                raise
+            time.sleep(0.02)
+
+
+def map_file(descriptor: int, size: int) -> mmap | bytes:
+    """The bytes of a file: mapped, or read where a mapped file could neither be replaced nor removed."""
+    if not WINDOWS:
+        from mmap import ACCESS_READ, mmap
+
+        return mmap(descriptor, 0, access=ACCESS_READ)
+    pieces = []
+    while size > 0 and (piece := os.read(descriptor, min(size, 1 << 24))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def user_id() -> int:
+    """The user whose rights count; 0 on Windows, where every file has that owner."""
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def is_read_only(folder: str | os.PathLike[str]) -> bool:
+    """Whether nothing can be written in a folder, whatever its permissions say."""
+    return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & _READ_ONLY)
 
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)

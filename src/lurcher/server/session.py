@@ -472,7 +472,7 @@ def run_child() -> None:
     from lurcher.runtime.process import claim_process
 
     claim_process()
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):  # Windows has no such number
         os.nice(5)  # queries have priority
     request = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()

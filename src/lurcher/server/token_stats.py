@@ -19,6 +19,8 @@ from typing import Any
 
 from lurcher.config import user_files
 from lurcher.errors import ConfigError
+from lurcher.runtime.locks import lock
+from lurcher.runtime.process import open_file, replace_file
 
 NAME, LOCK = "savings.jsonl", "savings.lock"
 MAX_BYTES = 262_144
@@ -103,7 +105,7 @@ def by_tool(entries: Iterable[TokenCount]) -> list[TokenCount]:
 
 
 def _append(path: Path, line: bytes) -> int:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(descriptor, line)
         return os.fstat(descriptor).st_size
@@ -121,7 +123,7 @@ def _compact(folder: Path) -> None:
         try:
             out.writelines(json.dumps(entry.to_dict()) + "\n" for entry in recent)
             out.flush()
-            os.replace(out.name, path)
+            replace_file(out.name, path)
         except BaseException:
             with contextlib.suppress(OSError):
                 Path(out.name).unlink()
@@ -150,14 +152,10 @@ def _merge_counts(entries: Iterable[TokenCount]) -> list[TokenCount]:
 
 @contextlib.contextmanager
 def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = open_file(folder / LOCK, os.O_RDWR | os.O_CREAT)
     try:
-        try:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        except (ImportError, OSError):  # a system or file system without locks
-            pass
+        with contextlib.suppress(OSError):  # a system or file system without locks
+            lock(descriptor, exclusive=exclusive, wait=True)
         yield
     finally:
         os.close(descriptor)

@@ -15,6 +15,7 @@ from struct import Struct
 
 from lurcher.errors import PathError
 from lurcher.runtime.kernel import native
+from lurcher.runtime.process import user_id
 from lurcher.runtime.stdlib import blake2b
 from lurcher.types import Record
 
@@ -138,7 +139,7 @@ def _own_index(folder: str) -> bool:
         status = os.lstat(folder)
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == user_id()
 
 
 def _existing(path: Path | str) -> tuple[str, bool]:
@@ -325,8 +326,7 @@ def _git_environment() -> tuple[tuple[str, str], ...]:
 
 def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what a listing depends on besides the tree: settings, environment, and what the user may read."""
-    user = os.geteuid() if hasattr(os, "geteuid") else 0
-    decisive = repr((root.git, settings, user, _git_environment()))
+    decisive = repr((root.git, settings, user_id(), _git_environment()))
     return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()
 
 

@@ -17,6 +17,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lurcher.runtime.process import open_file
 from lurcher.runtime.stdlib import blake2b
 
 if TYPE_CHECKING:
@@ -98,9 +99,8 @@ def read_regular(path: Path | str, max_bytes: int, *, follow_symlinks: bool = Fa
     The file may have been swapped since it was listed: a symbolic link is refused by the open itself, a FIFO cannot
     block it, and what was opened is checked, not what the name meant earlier.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_symlinks else os.O_NOFOLLOW)
     try:
-        descriptor = os.open(path, flags)
+        descriptor = open_file(path, follow=follow_symlinks)
     except OSError as error:
         return _open_failure(error)
     except ValueError:  # a name that this system's encoding cannot express

@@ -26,6 +26,7 @@ from urllib.parse import unquote, urlsplit
 
 from lurcher.config import user_files
 from lurcher.errors import UsageError
+from lurcher.runtime.process import open_waiting_for_nobody
 from lurcher.sources import FilesSettings, Listing
 from lurcher.sources.filter import Sieve, is_utf8
 
@@ -174,7 +175,7 @@ _VERSION = re.compile(r"[\w.+!~^-]{1,100}", re.ASCII)
 def content_of(path: Path, most: int = _MOST) -> str:
     """The text of a file; nothing where there is none, or something else. A pipe in its place cannot hold us up."""
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
+        with open(path, "rb", opener=open_waiting_for_nobody) as handle:
             return (handle.read(most) or b"").decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lurcher.errors import PathError
+from lurcher.runtime.process import open_file
 
 MAX_BYTES = 1 << 30
 """Of a file that is read; the largest that indexers write of one repository have a few hundred MB."""
@@ -134,7 +135,7 @@ class _Documents:
 
 def _read_file(path: str | Path) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_file(path, follow=True)
         with open(descriptor, "rb") as handle:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from lurcher.config import PROJECT_FILE, PYPROJECT
 from lurcher.errors import ConfigError, CorruptIndex, PathError, Template
-from lurcher.runtime.process import exists
+from lurcher.runtime.process import exists, open_file
 from lurcher.runtime.stdlib import blake2b, pattern
 from lurcher.sources import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
@@ -261,7 +261,7 @@ class IndexFolder:
         """Whether a folder without our tag holds nothing but files that we would have written."""
         if manifests.NAME in names:
             # Do not follow a link or wait for a pipe.
-            descriptor = os.open(self.folder / manifests.NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = open_file(self.folder / manifests.NAME)
             with open(descriptor, "rb") as handle:
                 if handle.read(len(MAGIC)) != MAGIC:
                     return False

@@ -22,6 +22,7 @@ from struct import Struct
 
 from lurcher.errors import CorruptIndex, LurcherError, Template
 from lurcher.runtime.kernel import native
+from lurcher.runtime.process import map_file, open_file
 from lurcher.runtime.stdlib import Generic, TypeVar, blake2b, loads
 from lurcher.types import Record
 
@@ -149,14 +150,14 @@ class Container:
         name = os.path.split(path)[1]
         try:
             # Neither a link nor a pipe that came with the tree is followed or waited for.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = open_file(path)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT)
                 if status.st_size == 0:
                     raise cls.ERROR(f"{cls.WHAT} {name} is damaged: it is empty", cls.HINT)
-                found = cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), name)
+                found = cls(map_file(descriptor, status.st_size), name)
                 found.stamp = file_stamp(status)
                 found.trusted = stamp is not None and stamp == found.stamp
                 return found

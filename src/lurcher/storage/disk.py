@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import IndexLocked
 from lurcher.runtime.kernel import start_writeback
-from lurcher.runtime.process import pause
+from lurcher.runtime.process import open_file, pause, read_at, replace_file, user_id, write_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,8 +65,8 @@ class AtomicFile:
         announce_step("create", self.path)
         with suppress(FileNotFoundError):
             self.path.unlink()  # left by a killed process that had our process id
-        # O_EXCL and O_NOFOLLOW: nothing is written through an existing link.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        # O_EXCL: nothing is written through an existing link.
+        descriptor = open_file(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
         self._handle: IO[bytes] = open(descriptor, "wb", buffering=1 << 18)  # noqa: SIM115
         self._committed = False
         self._durable = durable
@@ -90,7 +90,7 @@ class AtomicFile:
         self._handle.close()
         target = self.path.with_name(name)
         announce_step("rename", target)
-        os.replace(self.path, target)
+        replace_file(self.path, target)
         self._committed = True
         if self._durable:
             sync_folder(target.parent)
@@ -159,7 +159,7 @@ def restrict_folder(folder: Path) -> None:
     """Make an index folder private: older versions, or its creator, may have left it open."""
     with suppress(OSError):
         status = os.lstat(folder)
-        if os.name == "posix" and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 and status.st_uid == os.geteuid():
+        if os.name == "posix" and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 and status.st_uid == user_id():
             os.chmod(folder, status.st_mode & PRIVATE_FOLDER)  # a read-only folder stays read-only
 
 
@@ -263,7 +263,7 @@ class IndexLock:
     def _write(self, path: str) -> None:
         # One write without truncating: the rest of a longer name lies behind the zero.
         with suppress(OSError):
-            os.pwrite(
+            write_at(
                 self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MAX_PATH_BYTES] + b"\0", 0
             )
 
@@ -274,19 +274,17 @@ def find_holder(folder: Path) -> int | None:
     Raises OSError on a file system without locks.
     """
     try:
-        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_file(folder / LOCK_NAME)
     except OSError:  # never locked, or not readable
         return None
+    from lurcher.runtime.locks import NoLocks, lock
+
     try:
-        import fcntl
-    except ImportError:  # no advisory locks on this system
-        os.close(descriptor)
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return None
-    except BlockingIOError:
+        if lock(descriptor, exclusive=False):
+            return None
         return _holder_from_system(descriptor) or _read(descriptor)[0] or _UNKNOWN
+    except NoLocks:
+        return None
     finally:
         os.close(descriptor)
 
@@ -294,11 +292,11 @@ def find_holder(folder: Path) -> int | None:
 def _holder_from_system(descriptor: int) -> int:
     """The holder according to /proc/locks; 0 where that cannot be read."""
     status = os.fstat(descriptor)
-    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
+        place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         with open("/proc/locks", encoding="utf-8") as file:
             lines = file.read().splitlines()
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):
         return _UNKNOWN
     for line in lines:
         fields = line.split()
@@ -309,12 +307,11 @@ def _holder_from_system(descriptor: int) -> int:
 
 def _open(path: Path) -> int:
     """Open the lock file, whatever it holds. A read-only file can be locked too."""
-    flags = os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         try:
-            descriptor = os.open(path, os.O_RDWR | flags, 0o600)
+            descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
         except PermissionError:
-            descriptor = os.open(path, os.O_RDONLY | flags, 0o600)
+            descriptor = open_file(path, os.O_RDONLY | os.O_CREAT)
     except OSError as error:
         if error.errno in (errno.EISDIR, errno.ELOOP, errno.EMLINK):
             raise OSError(error.errno, f"{path} is not a file") from error
@@ -336,23 +333,18 @@ def _acquire(descriptor: int, deadline: float) -> None:
 
 def _try_lock(descriptor: int) -> bool:
     """Try to take the lock; True if that worked, or there are no locks."""
+    from lurcher.runtime.locks import lock
+
     try:
-        import fcntl
-    except ImportError:  # no advisory locks on this system
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return lock(descriptor)
     except OSError:  # a file system without locks, as some network ones are
         return True
-    return True
 
 
 def _read(descriptor: int) -> tuple[int | None, str]:
     """(process, file being parsed) from the lock file, which may hold anything."""
     try:
-        data = os.pread(descriptor, _MAX_PATH_BYTES + 32, 0).split(b"\0")[0]
+        data = read_at(descriptor, _MAX_PATH_BYTES + 32, 0).split(b"\0")[0]
     except OSError:
         return None, ""
     process, _, path = data.partition(b"\n")

@@ -26,7 +26,7 @@ from lurcher.indexing.scip_edges import open_edges
 from lurcher.indexing.status import folder_bytes, linked_entry
 from lurcher.inspect.doctor import NOTE, OK, PROBLEM, Finding, first_few, run_hint
 from lurcher.languages import outdated
-from lurcher.runtime.process import format_count
+from lurcher.runtime.process import format_count, is_read_only, is_running
 from lurcher.storage import SCIP_NAME, TAG_TEXT, disk
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
@@ -93,7 +93,7 @@ def _content(path: Path) -> str:
 
 
 def _room(folder: Path) -> Iterator[Finding]:
-    if not os.access(folder, os.W_OK | os.X_OK) or os.statvfs(folder).f_flag & os.ST_RDONLY:
+    if not os.access(folder, os.W_OK | os.X_OK) or is_read_only(folder):
         yield Finding("folder", PROBLEM, f"{folder} cannot be written", f"check its permissions, or {_ELSEWHERE}")
         return
     size, free = folder_bytes(folder), shutil.disk_usage(folder).free
@@ -136,13 +136,7 @@ def _writer_lives(name: str) -> bool:
     number = name.removesuffix(".tmp").rpartition(".")[2].partition("-")[0]
     if not number.isdecimal():
         return False
-    try:
-        os.kill(int(number), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        pass
-    return True
+    return is_running(int(number))
 
 
 # -- the index ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 
 from lurcher.errors import MissingExtra, StoreError
 from lurcher.net.http import Deadline
-from lurcher.runtime.process import format_count
+from lurcher.runtime.process import format_count, open_file
 from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollection
 
 PAGE = 1000
@@ -193,21 +193,17 @@ class LockedFolder:
 
     def lock(self, url: str, seconds: float) -> None:
         """Wait up to `seconds` for another process to release it."""
-        import fcntl
+        from lurcher.runtime.locks import lock
 
         deadline = Deadline.after(seconds)
         try:
             Path(self.path).mkdir(0o700, parents=True, exist_ok=True)
-            self._handle = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            while True:
-                try:
-                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return
-                except BlockingIOError:
-                    if not deadline.left:
-                        hint = f"wait until it ends, or use a server (qdrant://HOST), which several can share; {DOCTOR}"
-                        raise StoreError(f"the store at {url} is open in another process", hint, passing=True) from None
-                    time.sleep(0.05)
+            self._handle = open_file(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)
+            while not lock(self._handle):
+                if not deadline.left:
+                    hint = f"wait until it ends, or use a server (qdrant://HOST), which several can share; {DOCTOR}"
+                    raise StoreError(f"the store at {url} is open in another process", hint, passing=True)
+                time.sleep(0.05)
         except OSError as error:
             raise StoreError(f"the store at {url} cannot be opened: {error.strerror}", DOCTOR) from error
         except StoreError:

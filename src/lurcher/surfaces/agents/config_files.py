@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lurcher.runtime.process import replace_file
+
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
@@ -472,7 +474,7 @@ def apply(change: Change) -> None:
             out.flush()
             os.fsync(out.fileno())
         Path(name).chmod(mode)
-        os.replace(name, path)
+        replace_file(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(name).unlink()

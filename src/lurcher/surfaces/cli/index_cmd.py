@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import UsageError
-from lurcher.runtime.process import format_count, pause, printable, raw_stream
+from lurcher.runtime.process import format_count, interrupt_self, pause, printable, raw_stream, replace_file
 from lurcher.surfaces.cli import print_inspect, printer
 from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, is_watched, print_json, settings_of
 from lurcher.types import Degraded
@@ -120,7 +120,7 @@ def _replace_file(path: Path, pieces: Sequence[bytes]) -> None:
     try:
         with draft.open("xb") as handle:
             handle.writelines(pieces)
-        os.replace(draft, path)
+        replace_file(draft, path)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -219,7 +219,7 @@ def _signals(stop: threading.Event) -> Iterator[None]:
         nonlocal pending
         if isinstance(error.exc_value, _Stopped):
             pending = True
-            again.append(threading.Timer(_RESEND_SECONDS, os.kill, (os.getpid(), signal.SIGINT)))
+            again.append(threading.Timer(_RESEND_SECONDS, interrupt_self))
             again[-1].start()
         else:
             original(error)
