@@ -73,7 +73,7 @@ def test_the_server_of_the_compose_file_starts_with_what_it_is_given() -> None:
     assert parsed.tokens in [volume.split(":")[1] for volume in server["volumes"]]
     assert server["environment"]["LURCHER_STORE"] == "postgres://lurcher@postgres/lurcher"
     assert server["environment"]["LURCHER_STORE_KEY"] == database["environment"]["POSTGRES_PASSWORD"]
-    assert (DEPLOY / "Dockerfile").read_text().startswith("FROM python:3.")
+    assert (DEPLOY / ".." / "packaging" / "Dockerfile").is_file()
 
 
 def test_no_secret_is_in_the_files() -> None:
