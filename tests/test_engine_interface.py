@@ -15,8 +15,8 @@ from lurcher import ClosedEngine, Engine
 from lurcher.runtime.process import Cache
 
 METHODS = {
-    "begin_history", "brief", "calls", "check_here", "clear", "clear_library", "close", "context", "elsewhere", "examples",
-    "exists", "explain", "export", "file", "graph", "heat", "history", "impact", "implementations", "index",
+    "begin_history", "brief", "calls", "clear", "clear_library", "close", "context", "elsewhere", "examples",
+    "exists", "explain", "export", "file", "graph", "heat", "history", "history_corpus", "impact", "implementations", "index",
     "index_library", "indexed", "labels", "libraries", "listed", "locate", "look", "name_of", "notes", "open", "outline",
     "overrides", "past_indexed", "projects", "references", "refresh", "related", "roots", "search", "shares", "status",
     "symbol", "watch", "why",

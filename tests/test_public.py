@@ -178,6 +178,8 @@ ENVIRONMENT_READERS = {
     "sources/__init__.py",  # which configuration git reads
     "sources/git/__init__.py",  # hands git an environment that nobody else decides on
     "indexing/workers.py",  # hands the same to its children
+    "server/history_fill.py",  # leaves no process behind on a CI machine
+    "server/remotes.py",  # hands git what reaches a remote, and nothing else
     "runtime/kernel.py",  # whether to use it, decided before any configuration is loaded
 }
 

@@ -52,7 +52,7 @@ MAX_NAMED = 10
 class Weights(Record):
     """Of `here`."""
 
-    __slots__ = ("found", "unit", "score", "name", "offset")
+    __slots__ = ("found", "unit", "score", "offset", "name")
 
     def __init__(self, found: float, unit: float, score: float, offset: float, name: float = 0.0) -> None:
         self.found, self.unit, self.score, self.name, self.offset = found, unit, score, name, offset
