@@ -169,7 +169,21 @@ class StageWhy(Record):
         return out
 
 
-class Why(Record):
+class _Deferred:
+    __slots__ = ("compute",)
+    compute: Callable[[], Why] | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Fills the slots when the first of them is read; what they need is then let go."""
+        if name not in Why.__slots__:
+            raise AttributeError(name)
+        if self.compute is not None:
+            self.__init__(**self.compute().values())  # type: ignore[misc]
+            self.compute = None
+        return getattr(self, name)
+
+
+class Why(_Deferred, Record):
     __slots__ = ("lanes", "fused", "stages", "scores")
 
     def __init__(
