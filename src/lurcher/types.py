@@ -578,8 +578,7 @@ class Answer(Record):
     @property
     def counted(self) -> str:
         """How many places there are beside those that are shown."""
-        shown = self.places_shown
-        hits = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
+        shown, hits = self.places_shown, "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
         if not self.named or self.named >= self.total:
             total = f"{'at least ' if self.at_least else ''}{self.total:,}"
             return f"{shown} of {total} hits" if shown == len(self.hits) else f"{shown} of {total} places, in {hits}"
