@@ -12,6 +12,7 @@ import pytest
 
 import lurcher
 from lurcher.query import Query
+from lurcher.ranking import defer_why
 from lurcher.types import Answer, Filter, Hit, IndexState, Match, Record, Why
 
 
@@ -94,6 +95,23 @@ def answer_of(*hits: Hit) -> Answer:
 
 def hit_at(line: int) -> Hit:
     return Hit(f"h{line}", "code", "a.py", line, line + 2, "python", "A.b", "method", 0.5, 1, "text", Why())
+
+
+def test_reasons_are_computed_once_and_when_they_are_read() -> None:
+    made = []
+
+    def compute() -> Why:
+        made.append(1)
+        return Why(fused=0.5, scores={"a": 1.0})
+
+    later = defer_why(compute)
+    assert made == []
+    assert later == Why(fused=0.5, scores={"a": 1.0}) and Why(fused=0.5, scores={"a": 1.0}) == later
+    assert repr(later) == repr(compute()) and later.to_dict() == compute().to_dict()
+    assert pickle.loads(pickle.dumps(defer_why(compute))) == later
+    assert later.compute is None, "what it was computed from is let go"
+    assert not hasattr(later, "other") and not hasattr(Why(), "compute")
+    assert len(made) == 4
 
 
 def test_an_answer_reads_as_the_sequence_of_its_hits() -> None:

@@ -199,7 +199,8 @@ class Engine:
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         `views` are for who has compared the tree with the index already; without `reasons` hits do not tell why they are
-        there, and without `links` not what they have to do with hits of other sources.
+        there (they are computed when read; until then an answer holds all scores), and without `links` not what they have to do
+        with hits of other sources.
         A hit is a file with one to five places; with `flat` each place is a hit of its own.
         """
         request = SearchRequest(

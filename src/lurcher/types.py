@@ -169,7 +169,21 @@ class StageWhy(Record):
         return out
 
 
-class Why(Record):
+class _Deferred:
+    __slots__ = ("compute",)
+    compute: Callable[[], Why] | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Fills the slots when the first of them is read; what they need is then let go."""
+        if name not in Why.__slots__:
+            raise AttributeError(name)
+        if self.compute is not None:
+            self.__init__(**self.compute().values())  # type: ignore[misc]
+            self.compute = None
+        return getattr(self, name)
+
+
+class Why(_Deferred, Record):
     __slots__ = ("lanes", "fused", "stages", "scores")
 
     def __init__(
@@ -566,8 +580,7 @@ class Answer(Record):
     @property
     def counted(self) -> str:
         """How many places there are beside those that are shown."""
-        shown = self.places_shown
-        hits = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
+        shown, hits = self.places_shown, "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
         if not self.named or self.named >= self.total:
             total = f"{'at least ' if self.at_least else ''}{self.total:,}"
             return f"{shown} of {total} hits" if shown == len(self.hits) else f"{shown} of {total} places, in {hits}"

@@ -88,6 +88,13 @@ class Context:
         return found.matches if isinstance(found, SymbolMatches) else ()
 
 
+def defer_why(compute: Callable[[], Why]) -> Why:
+    """The same as `compute` returns, but computed when somebody reads it. It must need nothing that can fail by then."""
+    found = Why.__new__(Why)
+    found.compute = compute
+    return found
+
+
 class UnorderedTail(Record):
     """Units that come after all others: counted now, sorted when a page reaches them."""
 
@@ -146,10 +153,10 @@ class Ranking:
         return self.at(position)[1]
 
     def why(self, position: int) -> Why:
-        found = self._why(self.unit(position), float(self._scores[position]))
-        if self._last is None:
+        found, last = self._why(self.unit(position), float(self._scores[position])), self._last
+        if last is None:
             return found
-        return Why(found.lanes, found.fused, (*found.stages, self._last), found.scores)
+        return defer_why(lambda: Why(found.lanes, found.fused, (*found.stages, last), found.scores))
 
     def why_of(self, unit: int, score: float) -> Why:
         """The reasons for a unit that has this score."""

@@ -13,7 +13,16 @@ from functools import partial
 from lurcher.config import Settings
 from lurcher.lanes import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.query import LANGUAGE, REPORT, SYMBOL, Plan
-from lurcher.ranking import Context, Ranking, UnorderedTail, collect_lane_whys, places, prefetch_whys, weigh_installed_lanes
+from lurcher.ranking import (
+    Context,
+    Ranking,
+    UnorderedTail,
+    collect_lane_whys,
+    defer_why,
+    places,
+    prefetch_whys,
+    weigh_installed_lanes,
+)  # fmt: skip
 from lurcher.ranking.evidence import (
     explain_noise,
     get_inline_factor,
@@ -131,20 +140,29 @@ def rank(context: Context) -> Ranking:
         amounts = [(kind, float(weight * values[file])) for kind, weight, values in evidence]
         return [StageWhy(kind, None, amount, context.notes.get((kind, file), "")) for kind, amount in amounts if amount]
 
-    def why(unit: int, score: float) -> Why:
-        file = int(context.snapshot.unit_file[unit])
-        total = float(x[file])
+    waiting: list[int] = []
+    """Units whose ranks in lanes are computed together, once somebody reads the reasons for one of them."""
+
+    def explain(unit: int, score: float, file: int, total: float) -> Why:
+        if waiting:
+            prefetch_whys(context, waiting)
+            waiting.clear()
         if file not in of_files:
             of_files[file] = explain_evidence(file)
         stages = [*of_files[file], *explain_noise(context, unit), scaled]
-        if not total:
-            raise context.snapshot.segments[0].container.corrupt("its files share units")
         placed = total / scale * (get_inline_factor(context, unit) or 1.0)
         if score != placed:
             stages.append(StageWhy("place", score / placed, note="how well this place of the file fits"))
         return Why(collect_lane_whys(context, unit), total, tuple(stages))
 
-    return Ranking(np.array(ordered, np.int64), np.array(scores), why, more, partial(prefetch_whys, context))
+    def why(unit: int, score: float) -> Why:
+        file = int(context.snapshot.unit_file[unit])
+        total = float(x[file])
+        if not total:
+            raise context.snapshot.segments[0].container.corrupt("its files share units")
+        return defer_why(partial(explain, unit, score, file, total))
+
+    return Ranking(np.array(ordered, np.int64), np.array(scores), why, more, waiting.extend)
 
 
 def _collect_evidence(context: Context) -> list[Evidence]:

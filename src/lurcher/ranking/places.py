@@ -69,16 +69,15 @@ def order_places(
 ) -> tuple[list[int], list[float]]:
     """The units of `files`, which have the scores `values`, in order of S, each with S. `leads` have a place in any case."""
     weights = {REPORT: REPORTED, SYMBOL: NAME}.get(context.plan.intent, QUESTION)
-    rank = context.snapshot.path_rank
+    ranks = context.snapshot.path_rank[files].tolist()
     rows = _value_units(context, weights, files, leads)
-    best = min((row[0][0] for row in rows if row), default=0.0)
-    found = []
-    for file, value, row in zip(files, values, rows, strict=True):
-        position, own = int(rank[file]), row[0][0]
-        base = weights.best * best + (1 - weights.best) * own
+    best = min([row[0][0] for row in rows if row], default=0.0)
+    found, further = [], weights.further
+    for position, value, row in zip(ranks, values, rows, strict=True):
+        base = weights.best * best + (1 - weights.best) * row[0][0]
         for v, unit in row:
             found.append((-value * exp(base - v), position, unit))
-            value *= weights.further
+            value *= further
     found.sort()
     return [unit for _, _, unit in found], [-s for s, _, _ in found]
 
@@ -90,31 +89,34 @@ def _value_units(context: Context, weights: Weights, files: list[int], leads: li
     least = LEAST_SHARE * highest
     defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
-    runs = [(int(snapshot.first_unit[file]), int(snapshot.unit_counts[file])) for file in files]
+    firsts = snapshot.first_unit[files]
+    runs = list(zip(firsts.tolist(), snapshot.unit_counts[files].tolist(), strict=True))
     placed = [
         _include(lead - first, chosen, shares, scores, first) if 0 <= lead - first < count else (chosen, shares)
         for (first, count), lead, (chosen, shares) in zip(runs, leads, _find_best(scores, runs), strict=True)
     ]
     named = _Names(context).shares(files, [chosen for chosen, _ in placed])
+    begins = compared.searchsorted(firsts).tolist() if compared is not None else [0] * len(files)
+    roles = snapshot.file_roles[files].tolist()
+    bm25, cosine, enclosing = weights.bm25, weights.cosine, weights.enclosing
     rows = []
-    for file, lead, (first, count), (chosen, shares), (around, largest) in zip(files, leads, runs, placed, named, strict=True):
-        values = [weights.bm25 * log(max(share, least) / highest) for share in shares]
-        if compared is not None and cosines is not None:
-            start = int(compared.searchsorted(first))
-            if start < len(compared) and compared[start] == first:
-                near = cosines[start : start + count].tolist()
-                values = [v + weights.cosine * near[i] for v, i in zip(values, chosen, strict=True)]
-        if int(snapshot.file_roles[file]) & INLINE_TESTS:
+    for file, lead, (first, count), (chosen, shares), (around, largest), begin, role in zip(
+        files, leads, runs, placed, named, begins, roles, strict=True
+    ):
+        values = [bm25 * log((share if share > least else least) / highest) for share in shares]
+        if compared is not None and cosines is not None and begin < len(compared) and compared[begin] == first:
+            near = cosines[begin : begin + count].tolist()
+            values = [v + cosine * near[i] for v, i in zip(values, chosen, strict=True)]
+        if role & INLINE_TESTS:
             factors = [max(get_inline_factor(context, first + i), _LEAST_FACTOR) for i in chosen]
             values = [v + log(factor) for v, factor in zip(values, factors, strict=True)]
-        row = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
+        row = [(-v - enclosing * share, first + i) for v, share, i in zip(values, around, chosen, strict=True)]
         if file in defining:  # its lead defines the queried name, and comes first
             top = min(row)[0]
             row = [(top - 0.001 if unit == lead else v, unit) for v, unit in row]
         row.sort()
         if context.plan.intent == LANGUAGE and largest != around:
-            best = [(-v - weights.enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)]
-            unit = min(best)[1]
+            unit = min([(-v - enclosing * share, first + i) for v, share, i in zip(values, largest, chosen, strict=True)])[1]
             if unit != row[0][1]:
                 row = [(row[0][0], unit)] + [entry for entry in row if entry[1] != unit]
         rows.append(row)

@@ -85,6 +85,7 @@ class Snapshot(TableSnapshot[Segment]):
         self.graphs: dict[tuple[str, str], Any] = {}
         """Cache: (prefix of the root, ecosystem) → import graph."""
         self._paths: dict[int, str] = {}
+        self._languages: dict[int, str] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
 
     @property
@@ -243,8 +244,11 @@ class Snapshot(TableSnapshot[Segment]):
         return tuple(sorted(found))
 
     def language(self, file: int) -> str:
-        segment, local = self._place("files", file)
-        return str(segment.meta["languages"][int(segment.files["language"][local])])
+        known = self._languages.get(file)
+        if known is None:
+            segment, local = self._place("files", file)
+            known = self._languages[file] = str(segment.meta["languages"][int(segment.files["language"][local])])
+        return known
 
     @cached_property
     def cosines(self) -> CosineIndex:

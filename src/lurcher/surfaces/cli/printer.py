@@ -258,7 +258,7 @@ def _heading(hit: Hit, painter: Painter, path: str) -> str:
 
 def _text_lines(hit: Hit, painter: Painter, most: int, file: Path | str) -> Iterable[str]:
     """The numbered lines of a place; on a terminal those that match best, `most` of them."""
-    if "structural" in hit.why.lanes:
+    if hit.matches and "structural" in hit.why.lanes:
         yield from _matches(hit, painter)
     if hit.text:
         terms = _matched_terms(hit) if painter.on else set()
