@@ -146,6 +146,7 @@ class Engine:
 
     @property
     def history_corpus(self) -> HistoryCorpus:
+        """The commits of each root, which servers and commands fill in the background."""
         from lurcher.corpora.history.corpus import HistoryCorpus
 
         return self._corpora.get("history", lambda: HistoryCorpus(self._services))
