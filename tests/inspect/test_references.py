@@ -331,3 +331,19 @@ def test_a_bare_name_in_go_never_means_a_method_of_the_same_file() -> None:
     answer = asked("Level.string", files={"a/a.go": go})
     assert [(use.line, use.kind) for use in answer.references if use.resolution == "resolved"] == [(10, "call")]
     assert not [use for use in answer.references if use.kind == "type"]
+
+
+def test_the_total_of_a_popular_name_is_a_lower_bound_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond some occurrences, files are left out once as many resolved uses were found as are to be listed."""
+    monkeypatch.setattr("lurcher.inspect.references.answer._ENOUGH_OCCURRENCES", 6)
+    uses = {f"shop/use{number}.py": "from shop.client import connect\n\nconnect('a')\nconnect('b')\n" for number in range(6)}
+    every = asked("shop.client.connect", **uses)
+    assert every.basis.degraded == ()
+    few = asked("shop.client.connect", limit=2, **uses)
+    assert len(few.references) == 2
+    assert 2 <= few.total < every.total
+    assert [note.stage for note in few.basis.degraded] == ["references"]
+    assert f"more uses than these {few.total}" in few.basis.degraded[0].reason
+    assert few.references == every.references[:2]
+    # One kind may be in the files that would be left out: all are looked at.
+    assert asked("shop.client.connect", ("call",), limit=2, **uses).total == sum(use.kind == "call" for use in every.references)

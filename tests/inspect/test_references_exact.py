@@ -86,3 +86,18 @@ def test_damaged_edges_are_a_note(engine: Engine) -> None:
     answer = engine.references("shop/cart.py:2:9").to_dict()
     assert ["scip" in str(note) for note in answer["degraded"]] == [True]
     assert answer["references"]
+
+
+@pytest.mark.parametrize(("place", "symbol"), [("shop/cart.py:2:9", CART_ADD), ("shop/cart.py:7:9", GIFT_ADD)])
+def test_the_answer_is_that_of_the_indexer(engine: Engine, place: str, symbol: str) -> None:
+    """In the files that it covers, the resolved uses are its references, each of them and no other."""
+    covered = {document.path for document in DOCUMENTS}
+    own = {
+        (document.path, occurrence.range[0] + 1, occurrence.range[1] + 1)
+        for document in DOCUMENTS for occurrence in document.occurrences
+        if occurrence.symbol == symbol and not occurrence.roles & scip.DEFINITION
+    }  # fmt: skip
+    uses = engine.references(place).references
+    resolved = [use for use in uses if use.resolution == "resolved" and use.path in covered]
+    assert {(use.path, use.line, use.column) for use in resolved} == own
+    assert {use.how for use in resolved} == {"scip"}

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import LurcherError
-from lurcher.surfaces import SEARCH, Parameter
-from lurcher.surfaces.cli.fast_argv import parse_search
+from lurcher.surfaces import IMPLEMENTATIONS, REFERENCES, SEARCH, Parameter
+from lurcher.surfaces.cli.fast_argv import parse_usual
 from lurcher.surfaces.cli.flags import parse
 
 WORDS = st.sampled_from(
@@ -29,15 +29,30 @@ def given_to(parameter: Parameter) -> st.SearchStrategy[list[str]]:
     return apart | together | apart | apart
 
 
-LINES = st.lists(
-    st.one_of(*(given_to(parameter) for parameter in SEARCH), st.sampled_from([["--lim", "3"], ["-qF"], ["--json=1"]])),
-    max_size=6,
-).map(lambda parts: ["search", *(word for part in parts for word in part)])
+def lines_of(command: str, parameters: tuple[Parameter, ...]) -> st.SearchStrategy[list[str]]:
+    """Command lines of a command, right and wrong ones."""
+    odd = st.sampled_from([["--lim", "3"], ["-qF"], ["--json=1"]])
+    words = st.lists(st.one_of(*(given_to(parameter) for parameter in parameters), odd), max_size=6)
+    return words.map(lambda parts: [command, *(word for part in parts for word in part)])
+
+
+LINES = lines_of("search", SEARCH) | lines_of("references", REFERENCES) | lines_of("implementations", IMPLEMENTATIONS)
 USUAL = st.lists(
     st.sampled_from(
         [
-            ["--json"], ["-k", "5"], ["--limit=7"], ["--lang", "python"], ["--path", "src/*"], ["src"], ["tests"], ["-q"],
-            ["--mode", "lexical"], ["--set", "search.limit=3"], ["--budget", "2000"], ["--mmr", "0.5"], ["--rerank", "mine"],
+            ["--json"],
+            ["-k", "5"],
+            ["--limit=7"],
+            ["--lang", "python"],
+            ["--path", "src/*"],
+            ["src"],
+            ["tests"],
+            ["-q"],
+            ["--mode", "lexical"],
+            ["--set", "search.limit=3"],
+            ["--budget", "2000"],
+            ["--mmr", "0.5"],
+            ["--rerank", "mine"],
         ]
     ),  # fmt: skip
     max_size=6,
@@ -47,7 +62,7 @@ USUAL = st.lists(
 @settings(max_examples=500, deadline=None)
 @given(LINES)
 def test_both_read_the_same(line: list[str]) -> None:
-    found = parse_search(line)
+    found = parse_usual(line)
     if found is not None:
         assert vars(found) == vars(parse(line))
 
@@ -55,7 +70,7 @@ def test_both_read_the_same(line: list[str]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(USUAL)
 def test_what_is_usual_needs_no_argparse(line: list[str]) -> None:
-    found = parse_search(line)
+    found = parse_usual(line)
     assert found is not None
     assert vars(found) == vars(parse(line))
 
@@ -63,18 +78,33 @@ def test_what_is_usual_needs_no_argparse(line: list[str]) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        [], ["search"], ["search", "--json"], ["search", "x", "--help"], ["search", "x", "-h"], ["search", "x", "--limit"],
+        ["references", "Client.retry"], ["references", "Client.retry", "src", "--kind", "call", "--kind=read", "-k", "5"],
+        ["references", "Client.retry", "--callers", "--depth", "2", "--json"], ["implementations", "Transport", "--quiet"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_references_need_no_argparse(line: list[str]) -> None:
+    found = parse_usual(line)
+    assert found is not None
+    assert vars(found) == vars(parse(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [], ["references"], ["references", "x", "--kind", "poem"], ["search"],
+        ["search", "--json"], ["search", "x", "--help"], ["search", "x", "-h"], ["search", "x", "--limit"],
         ["search", "x", "-k", "many"], ["search", "x", "--mode", "loud"], ["search", "x", "--jso"], ["search", "--", "-x"],
         ["index"], ["--version"], ["search", "x", "--json=yes"], ["search", "x", "--lang", "--json"],
     ],
     ids=" ".join,
 )  # fmt: skip
 def test_the_rest_is_left_to_it(line: list[str]) -> None:
-    assert parse_search(line) is None
+    assert parse_usual(line) is None
 
 
 def test_every_call_has_lists_of_its_own() -> None:
-    first, second = parse_search(["search", "x", "--lang", "go"]), parse_search(["search", "x"])
+    first, second = parse_usual(["search", "x", "--lang", "go"]), parse_usual(["search", "x"])
     assert first is not None
     assert second is not None
     assert (vars(first)["lang"], vars(second)["lang"]) == (["go"], [])

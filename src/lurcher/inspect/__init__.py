@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import PathError, QueryError, Template
 from lurcher.runtime.process import format_count
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Definition, Degraded, IndexState
+from lurcher.types import Definition, Degraded, IndexState, Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from lurcher.indexing import View
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Record):
     """The state of the index that an answer was made from."""
 
-    index: IndexState
-    degraded: tuple[Degraded, ...] = ()
-    views: tuple[View, ...] = ()
-    """The view of each root; not part of the JSON."""
+    __slots__ = ("index", "degraded", "views")
+
+    def __init__(self, index: IndexState, degraded: tuple[Degraded, ...] = (), views: tuple[View, ...] = ()) -> None:
+        self.index, self.degraded = index, degraded
+        self.views = views
+        """The view of each root; not part of the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"index": self.index.to_dict(), "degraded": [entry.to_dict() for entry in self.degraded]}
@@ -35,7 +37,7 @@ class Basis:
 
 def plain_fields(value: Any) -> dict[str, Any]:
     """The fields of an answer, with tuples as lists."""
-    found = {name: getattr(value, name) for name in value.__match_args__}
+    found = value.values() if isinstance(value, Record) else {name: getattr(value, name) for name in value.__match_args__}
     return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError
@@ -73,7 +73,7 @@ def exists(
     # Every answer notes files that wait to be indexed or cannot be read; the others are noted here.
     unnoted = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}
     if unnoted:
-        index = replace(index, degraded=(*index.degraded, unread_note(unnoted)))
+        index = index.replace(degraded=(*index.degraded, unread_note(unnoted)))
     return ExistsAnswer(pattern, False, certain, None, None, index)
 
 

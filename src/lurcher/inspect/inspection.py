@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora import SearchRequest
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.validate import as_tuple, filter_files, make_filter
+from lurcher.runtime.stdlib import TypeVar, pattern
 from lurcher.storage import SCIP_NAME
 from lurcher.types import Filter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from typing import Any
 
     from lurcher.corpora import Services
     from lurcher.corpora.code import CodeCorpus
@@ -55,13 +55,13 @@ BRIEF_BUDGET = 1500
 """Tokens that `brief` takes unless a budget is given: about a page."""
 
 
-_PLACE = re.compile(r"([^:].*?):(-?[0-9]+)(?::(-?[0-9]+))?", re.S)
+_PLACE = pattern(r"(?s)([^:].*?):(-?[0-9]+)(?::(-?[0-9]+))?")
 _MOST_DIGITS = 9
 
 
 def split_place(target: str) -> tuple[str, int, int | None] | None:
     """File, line and column of FILE:LINE[:COLUMN]; None where the target is a name."""
-    match = _PLACE.fullmatch(target)
+    match = _PLACE.fullmatch(target) if ":" in target else None
     if match is None:
         return None
     path, line, column = match.groups()
@@ -142,7 +142,7 @@ class Inspection:
         from lurcher.inspect.references.exact import open_exact
 
         exact, notes = open_exact(self._workspace, snapshot)
-        return Finder(snapshot, exact, folders), replace(basis, degraded=basis.degraded + notes) if notes else basis
+        return Finder(snapshot, exact, folders), basis.replace(degraded=basis.degraded + notes) if notes else basis
 
     def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
         from lurcher.inspect.references.calls import DIRECTIONS, find_calls
@@ -320,6 +320,8 @@ class Inspection:
         return self._answer(work)
 
     def line_ages(self, path: str | Path) -> LineAgesAnswer:
+        from dataclasses import replace
+
         from lurcher.inspect.explain import line_ages
 
         names = self._workspace.candidate_paths(path)
@@ -335,6 +337,8 @@ class Inspection:
         outcome: OutcomeLookup | None, related: RelatedLookup | None,
     ) -> ExplainAnswer:  # fmt: skip
         """The commits that wrote some lines. Needs no index; one of history adds outcomes and related commits."""
+        from dataclasses import replace
+
         from lurcher.corpora.history.related_commits import find_related_commits
         from lurcher.indexing.root_index import is_allowed
         from lurcher.inspect.explain import add_path_prefix, explain_file

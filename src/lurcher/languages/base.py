@@ -16,18 +16,17 @@ The functions at the end read syntax trees for language files: names out of node
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
 
 from lurcher.languages.parsed_file import Import as Import  # for language files
+from lurcher.runtime.stdlib import NamedTuple, Protocol
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from tree_sitter import Node
 
     from lurcher.languages.resolution import Target, Tree
-
 
 
 class _Extent:
@@ -44,7 +43,7 @@ class _Extent:
 
 def extent(start: int, end: int) -> Node:
     """Something to capture from one byte to another, where the grammar has no node for it."""
-    return cast("Node", _Extent(start, end))
+    return _Extent(start, end)  # type: ignore[return-value]
 
 
 Finder = Callable[["Node"], "Iterable[tuple[str, Node]]"]
@@ -185,21 +184,22 @@ LONGEST = 1_000
 """Characters of what is imported beyond which it is a misreading."""
 
 
-@dataclass(slots=True)
 class Found:
     """A definition that a pattern matched, before it has its place among the others."""
 
-    kind: str
-    name: str
-    owner: str
-    start: int
-    end: int
-    signature_start: int
-    signature_end: int
-    name_start: int
-    name_end: int
-    value_start: int
-    """Where the captured value begins; the end of the name where none was captured."""
+    __slots__ = (
+        "kind", "name", "owner", "start", "end", "signature_start", "signature_end", "name_start", "name_end", "value_start",
+    )  # fmt: skip
+
+    def __init__(
+        self, kind: str, name: str, owner: str, start: int, end: int, signature_start: int, signature_end: int,
+        name_start: int, name_end: int, value_start: int,
+    ) -> None:  # fmt: skip
+        self.kind, self.name, self.owner, self.start, self.end = kind, name, owner, start, end
+        self.signature_start, self.signature_end = signature_start, signature_end
+        self.name_start, self.name_end = name_start, name_end
+        self.value_start = value_start
+        """Where the captured value begins; the end of the name where none was captured."""
 
 
 def always(found: Found, modifiers: bytes, parent_kind: str) -> bool:
@@ -218,8 +218,7 @@ def not_private(found: Found, modifiers: bytes, parent_kind: str) -> bool:
     return not any(word in (b"private", b"fileprivate") or word.startswith(b"private[") for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionRules:
+class DefinitionRules(NamedTuple):
     """What a language calls a definition."""
 
     patterns: Patterns
@@ -251,8 +250,7 @@ class DefinitionRules:
     """Whether successive definitions of one name in one container are parts of one definition."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRules:
+class ImportRules(NamedTuple):
     """How a language writes imports."""
 
     words: tuple[bytes, ...]
@@ -269,8 +267,7 @@ class ImportRules:
     """Whether the patterns match much that is no import, such as every call."""
 
 
-@dataclass(frozen=True, slots=True)
-class OccurrenceRules:
+class OccurrenceRules(NamedTuple):
     """Which nodes are names, and what a name is by its place in the nodes around it."""
 
     names: str
@@ -289,8 +286,7 @@ class Resolver(Protocol):
         """The files of the tree that an import in `path` leads to; none if it is external or unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(NamedTuple):
     """One language. Everything up to `script` is also in `table.py`, so that no language file is imported to detect one."""
 
     name: str

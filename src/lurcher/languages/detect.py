@@ -97,6 +97,11 @@ def ecosystem_of(language: str) -> str:
     return "" if known is None else known.ecosystem
 
 
+def languages_of(ecosystem: str) -> list[str]:
+    """The languages of an ecosystem."""
+    return [language.name for language in LANGUAGES.values() if language.ecosystem == ecosystem]
+
+
 def _by_shebang(head: bytes) -> str:
     """`#!/usr/bin/env -S python3 -u` names python."""
     line = head.split(b"\n", 1)[0][2:].decode("utf-8", "replace")

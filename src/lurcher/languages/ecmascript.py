@@ -9,9 +9,7 @@ Resolution: relative files, `tsconfig.json` paths, packages of the tree by name,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from lurcher.languages.base import (
     COMMENT,
@@ -31,7 +29,9 @@ from lurcher.languages.base import (
 )
 from lurcher.languages.node_packages import Configurations, Packages
 from lurcher.languages.resolution import Target, Tree, folder_of, joined
+from lurcher.runtime.stdlib import pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -115,8 +115,8 @@ _TYPESCRIPT = (
 
 _MODULE = ("module", "exports", "prototype", "this")
 """Parts of a path that name nothing of their own."""
-_PATH = re.compile(r"[\w$]+(?:\.[#\w$]+)*\Z")
-_FUNCTION_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$]+)")
+_PATH = pattern(r"[\w$]+(?:\.[#\w$]+)*\Z")
+_FUNCTION_NAME = pattern(rb"(?:async\s+)?function\s*\*?\s*([\w$]+)")
 
 
 def _refine(found: Found, text: bytes) -> Found | None:
@@ -299,7 +299,7 @@ _CODE = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
 
 class EcmascriptResolver:
     def __init__(self, tree: Tree) -> None:
-        self._code = frozenset(path for path, language, _ in tree.files if language in _CODE)
+        self._code = frozenset(tree.paths_of(*_CODE))
         self._packages = Packages(tree, self.file)
         self._configurations = Configurations(tree)
         self._answers: dict[tuple[str, str, bool], tuple[Target, ...]] = {}

@@ -9,9 +9,6 @@ Resolution: an import names a package, which is a folder under a module; it mean
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lurcher.languages.base import (
     COMMENT,
     WRAP,
@@ -28,7 +25,9 @@ from lurcher.languages.base import (
     names,
 )
 from lurcher.languages.resolution import Target, Tree, folder_of, joined, split
+from lurcher.runtime.stdlib import pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -55,7 +54,7 @@ _PATTERNS = (
     (COMMENT, "(comment) @def"),
 )
 
-_TYPE_NAME = re.compile(r"\w+")
+_TYPE_NAME = pattern(r"\w+")
 
 
 def _refine(found: Found, text: bytes) -> Found | None:
@@ -97,7 +96,7 @@ class GoResolver:
         """Path of a module to its folders; several only where a tree has copies."""
         for path in tree.configurations("go.mod"):
             self._read(path)
-        self._vendors = sorted(folder for folder in tree.folders if folder == "vendor" or folder.endswith("/vendor"))
+        self._vendors = tree.folders_called("vendor")
         self._packages: dict[str, tuple[Target, ...]] = {}
         self._answers: dict[tuple[str, str], tuple[Target, ...]] = {}
 

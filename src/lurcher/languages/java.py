@@ -11,7 +11,6 @@ none does; a wildcard to all files of the package, which share the confidence. T
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from lurcher.languages.base import (
     COMMENT,
@@ -29,6 +28,7 @@ from lurcher.languages.base import (
 )
 from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 

@@ -8,23 +8,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest, strings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NAMES = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
 _MOST_EXTENDED = 20
 
 
-@dataclass(slots=True)
 class _Options:
     """Where a configuration sends imports, already relative to the tree."""
 
-    base: str | None = None
-    paths: list[tuple[str, str, list[str]]] = field(default_factory=list)
-    """What is before and after the star, and the patterns to insert it into; longest prefix first."""
-    exact: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.base: str | None = None
+        self.paths: list[tuple[str, str, list[str]]] = []
+        """What is before and after the star, and the patterns to insert it into; longest prefix first."""
+        self.exact: dict[str, list[str]] = {}
 
     def empty(self) -> bool:
         return self.base is None and not self.paths and not self.exact

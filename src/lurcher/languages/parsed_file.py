@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
-from lurcher.types import Definition
+from lurcher.runtime.stdlib import NamedTuple
+from lurcher.types import Definition, Record
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Record):
     """A run of a file's text. Spans of one file tile it: no overlap, no gap."""
 
-    start_byte: int
-    end_byte: int
-    start_line: int
-    end_line: int
+    __slots__ = ("start_byte", "end_byte", "start_line", "end_line")
+
+    def __init__(self, start_byte: int, end_byte: int, start_line: int, end_line: int) -> None:
+        self.start_byte, self.end_byte, self.start_line, self.end_line = start_byte, end_byte, start_line, end_line
 
 
 class Import(NamedTuple):
@@ -44,8 +41,7 @@ class Import(NamedTuple):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(NamedTuple):
     """One file, cut into chunks, with what it defines, where its comments are, and what it imports."""
 
     language: str

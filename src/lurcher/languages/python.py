@@ -12,10 +12,8 @@ An edge leads to the module that a statement names, not to the packages around i
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.languages.base import (
     COMMENT,
@@ -35,8 +33,12 @@ from lurcher.languages.base import (
     no_underscore,
 )
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, shared, strings
+from lurcher.runtime.stdlib import NamedTuple, pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tree_sitter import Node
 
 
@@ -136,7 +138,7 @@ _OCCURRENCES = OccurrenceRules(
 )
 
 _WORD = rb"[A-Za-z_][A-Za-z0-9_]*"
-_USUAL = re.compile(
+_USUAL = pattern(
     rb"import (%(dotted)b)|from (\.*(?:%(dotted)b)?) import (?:(%(words)b)|\([ \t\r\n]*(%(words)b),?[ \t\r\n]*\))"
     % {b"dotted": rb"%b(?:\.%b)*" % (_WORD, _WORD), b"words": rb"%b(?:,[ \t\r\n]*%b)*" % (_WORD, _WORD)}
 )
@@ -197,8 +199,8 @@ def _source_roots(tree: Tree) -> dict[str, str]:
         project = folder_of(path)
         declared = list(_CUSTOMARY)
         if path.endswith("pyproject.toml"):
-            declared += _pyproject(tree.toml(path))
-        elif path.endswith((".cfg", ".ini")):
+            declared += _pyproject(tree.toml(path)) if _says_roots(tree.text(path) or "") else []
+        elif path.endswith((".cfg", ".ini")) and _says_roots(tree.text(path) or ""):
             ini = tree.ini(path)
             for section, option in _OPTIONS:
                 declared += ini.get(section, option, fallback="").split()
@@ -211,6 +213,16 @@ def _source_roots(tree: Tree) -> dict[str, str]:
         if root in tree.folders and len(project) >= len(roots.get(root, "")):
             roots[root] = project
     return roots
+
+
+_ROOT_KEYS = ("pythonpath", "where", "package_dir", "package-dir", "python-source")
+_TOOLS = ("poetry", "hatch")
+
+
+def _says_roots(text: str) -> bool:
+    """Whether a configuration has a word of one that names folders: to parse it takes far longer."""
+    text = text.lower()
+    return any(key in text for key in _ROOT_KEYS) or ("packages" in text and any(tool in text for tool in _TOOLS))
 
 
 def _pyproject(settings: dict[str, Any]) -> list[str]:

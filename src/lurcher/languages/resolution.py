@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.languages.parsed_file import Import
+from lurcher.runtime.stdlib import NamedTuple, loads
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import configparser
+    from typing import Any
 
 Read = Callable[[str], "str | None"]
 """The text of a configuration file by its path in the tree; None if there is none."""
@@ -40,7 +42,7 @@ class Tree:
 
     def __init__(self, files: Iterable[File], read: Read) -> None:
         self.files: list[File] = list(files)
-        self.imports: dict[str, tuple[Import, ...]] = {path: imports for path, _, imports in self.files}
+        self.imports: Mapping[str, tuple[Import, ...]] = {path: imports for path, _, imports in self.files}
         self._read = read
 
     def __contains__(self, path: str) -> bool:
@@ -55,7 +57,7 @@ class Tree:
         return found
 
     @cached_property
-    def folders(self) -> dict[str, list[str]]:
+    def folders(self) -> Mapping[str, Sequence[str]]:
         """Folder to the names of the files in it, in order; every folder on the way to a file is there."""
         found: dict[str, list[str]] = {"": []}
         for path in sorted(self.imports):
@@ -71,9 +73,17 @@ class Tree:
     def paths_of(self, *languages: str) -> list[str]:
         return [path for path, language, _ in self.files if language in languages]
 
+    def folders_called(self, name: str) -> list[str]:
+        """The folders of a name, in order."""
+        return sorted(folder for folder in self.folders if folder == name or folder.endswith(f"/{name}"))
+
+    def files_called(self, *names: str) -> list[str]:
+        """The files of these names."""
+        return [path for name in names for path in self.by_name.get(name, ())]
+
     def configurations(self, *names: str) -> list[str]:
         """Paths of configuration files by name, the outermost first. One at the root counts even if it is not listed."""
-        found = [path for name in names for path in self.by_name.get(name, ())]
+        found = self.files_called(*names)
         found += [name for name in names if name not in self.imports and self.text(name) is not None]
         return sorted(found, key=lambda path: (path.count("/"), path))
 
@@ -86,16 +96,14 @@ class Tree:
 
     def json(self, path: str) -> dict[str, Any]:
         """An object out of a JSON file, which may have comments and trailing commas; empty if it is not one."""
-        import json
-
         text = self.text(path)
         if text is None:
             return {}
         try:
-            found = json.loads(text)
+            found = loads(text)
         except (ValueError, RecursionError):
             try:
-                found = json.loads(plain_json(text))
+                found = loads(plain_json(text))
             except (ValueError, RecursionError):
                 return {}
         return found if isinstance(found, dict) else {}

@@ -15,10 +15,6 @@ where their files are, as by the compiler, even without a visible declaration, b
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
 from lurcher.languages.base import (
     ATTRIBUTE,
     COMMENT,
@@ -36,8 +32,12 @@ from lurcher.languages.base import (
     literal,
 )
 from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest
+from lurcher.runtime.stdlib import NamedTuple, pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tree_sitter import Node
 
 
@@ -60,7 +60,7 @@ _PATTERNS = (
     (COMMENT, "[(line_comment) (block_comment)] @def"),
 )
 
-_SELF_TYPE = re.compile(r"^(?:[&*(\[]|'\w+|mut\b|const\b|dyn\b|\s)*([\w:]+)")
+_SELF_TYPE = pattern(r"^(?:[&*(\[]|'\w+|mut\b|const\b|dyn\b|\s)*([\w:]+)")
 
 
 def _refine(found: Found, text: bytes) -> Found | None:
@@ -203,8 +203,7 @@ _IMPORTS = ImportRules(
 _TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
-@dataclass(slots=True)
-class _Crate:
+class _Crate(NamedTuple):
     """One package: where it is, what roots it has, and what it calls others."""
 
     home: str
@@ -215,7 +214,7 @@ class _Crate:
     """Declared root files."""
     old_paths: bool
     """Whether paths begin at the crate's root without saying so, as in the edition of 2015."""
-    renamed: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str]
 
 
 def _read_crates(tree: Tree) -> dict[str, _Crate]:

@@ -6,13 +6,13 @@ The words have a section of their own, in the order of the rows: an import graph
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
 
 from lurcher.languages.base import KINDS
 from lurcher.languages.parsed_file import Import
 from lurcher.storage.container import Container
 from lurcher.storage.segment import IMPORT, read_table
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -523,7 +523,8 @@ class Segment:
         parts = blob.split(b"\0")[:-1]
         # In the order of the files, unless the segment was tampered with.
         if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
-            yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
+            decoded = blob.decode("utf-8", "replace").split("\0")[:-1]
+            yield from (self.prefix + path for path in decoded) if self.prefix else decoded
             return
         for offset in offsets:
             yield self.prefix + decode_string(blob, offset)

@@ -32,14 +32,14 @@ from lurcher.types import Definition, qualified_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
     from typing import Any
 
     from numpy.typing import NDArray
 
     from lurcher.languages.parsed_file import Import
 
-_FEW_FILES = 100
+_FEW_FILES = 500
 """Up to so many files, only their own imports are read; above, those of the whole segment."""
 _MANY_NAMES = 2000
 """Reading so many names one by one takes as long as reading all strings of a large segment."""
@@ -243,6 +243,14 @@ class Snapshot(TableSnapshot[Segment]):
             found.update(str(segment.meta["languages"][number]) for number in np.unique(numbers).tolist())
         return tuple(sorted(found))
 
+    def files_of_languages(self, languages: Collection[str]) -> Iterator[int]:
+        """The files of these languages, dead ones included."""
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            wanted = {number for number, name in enumerate(segment.meta["languages"]) if name in languages}
+            if wanted:
+                numbers = segment.files["language"].tolist()
+                yield from (file for file, number in enumerate(numbers, base) if number in wanted)
+
     def language(self, file: int) -> str:
         known = self._languages.get(file)
         if known is None:
@@ -368,7 +376,10 @@ class Snapshot(TableSnapshot[Segment]):
     def live_paths(self) -> dict[str, int]:
         """Every live file by its path."""
         self._read_paths()
-        return {self.path(file): file for file in np.flatnonzero(self.live_files).tolist()}
+        paths = self._paths
+        if self._all_live:
+            return {paths[file]: file for file in range(self.file_total)}
+        return {paths[file]: file for file in np.flatnonzero(self.live_files).tolist()}
 
     @cached_property
     def folders(self) -> dict[str, list[int]]:

@@ -398,3 +398,12 @@ SEARCH = (
     LIBRARY, *PAGE, *FILTERS, *SHOWN, WORKSPACE, REPO, *SHARED, TIMINGS, NO_REFRESH, *OUTPUT,
 )  # fmt: skip
 """What `lurcher search` takes."""
+_LISTED = LIMIT.but(help="how many to list", default=50)
+REFERENCES = (
+    TARGET, PATHS, USE_KIND, Parameter("callers", "switch", "the functions that call it"),
+    Parameter("callees", "switch", "the functions that it calls"), Parameter("tests", "switch", "the tests that reach it"),
+    DEPTH, _LISTED, *SHARED, *OUTPUT,
+)  # fmt: skip
+"""What `lurcher references` takes."""
+IMPLEMENTATIONS = (TARGET, PATHS, _LISTED, *SHARED, *OUTPUT)
+"""What `lurcher implementations` takes."""

@@ -6,9 +6,6 @@ asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.references.program import Program, SourceFile, Symbol, Wanted
@@ -17,10 +14,12 @@ from lurcher.inspect.references.values import Resolution
 from lurcher.lanes.symbol import find_definitions, select_fitting
 from lurcher.languages.occurrences import DEFINITION, IMPORT, KIND_NAMES, LABEL, Occurrence, kind_name
 from lurcher.query import split_qualified_name
-from lurcher.types import Degraded
+from lurcher.types import Degraded, Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from lurcher.inspect.references.exact import ExactReferences
     from lurcher.storage.snapshot import Snapshot
@@ -35,56 +34,56 @@ _LONGEST_LINE = 200
 _LONGEST_NAME = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """A definition: what it is, and where its name stands."""
 
-    path: str
-    line: int
-    column: int
-    name: str
-    kind: str
-    signature: str
+    __slots__ = ("path", "line", "column", "name", "kind", "signature")
+
+    def __init__(self, path: str, line: int, column: int, name: str, kind: str, signature: str) -> None:
+        self.path, self.line, self.column, self.name, self.kind, self.signature = path, line, column, name, kind, signature
 
     def to_dict(self) -> dict[str, Any]:
         return plain_fields(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Record):
     """One use of a name."""
 
-    path: str
-    line: int
-    column: int
-    """In characters, from 1, as the line is."""
-    kind: str
-    enclosing: str
-    """The qualified name of the function or type around it; empty at the top of a file."""
-    text: str
-    """Its line."""
-    resolution: str
-    how: str
-    """What says so: `scope`, `import`, `self`, `annotation`, `constructor` …; `name` where only the spelling does."""
-    definition: tuple[str, int] | None
-    """Path and line of the definition that it means; of a candidate the first that it may mean."""
-    test: bool
+    __slots__ = ("path", "line", "column", "kind", "enclosing", "text", "resolution", "how", "definition", "test")
+
+    def __init__(
+        self, path: str, line: int, column: int, kind: str, enclosing: str, text: str, resolution: str, how: str,
+        definition: tuple[str, int] | None, test: bool,
+    ) -> None:  # fmt: skip
+        self.path, self.line, self.kind = path, line, kind
+        self.column = column
+        """In characters, from 1, as the line is."""
+        self.enclosing = enclosing
+        """The qualified name of the function or type around it; empty at the top of a file."""
+        self.text = text
+        """Its line."""
+        self.resolution, self.how = resolution, how
+        """What says so: `scope`, `import`, `self`, `annotation`, `constructor` …; `name` where only the spelling does."""
+        self.definition = definition
+        """Path and line of the definition that it means; of a candidate the first that it may mean."""
+        self.test = test
 
     def to_dict(self) -> dict[str, Any]:
         place = None if self.definition is None else {"path": self.definition[0], "line": self.definition[1]}
         return {**plain_fields(self), "definition": place}
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencesAnswer:
+class ReferencesAnswer(Record):
     """The uses of a name: those that are resolved first, each group in the order of paths and lines."""
 
-    name: str
-    definitions: tuple[Place, ...]
-    references: tuple[Reference, ...]
-    total: int
-    resolved: int
-    basis: Basis
+    __slots__ = ("name", "definitions", "references", "total", "resolved", "basis")
+
+    def __init__(
+        self, name: str, definitions: tuple[Place, ...], references: tuple[Reference, ...], total: int, resolved: int,
+        basis: Basis,
+    ) -> None:  # fmt: skip
+        self.name, self.definitions, self.references = name, definitions, references
+        self.total, self.resolved, self.basis = total, resolved, basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -250,9 +249,7 @@ class Finder:
                         if use is not None and use.certain:
                             yield use
 
-    def _use(
-        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted, overridden: set[Symbol]
-    ) -> Use | None:
+    def _use(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted, overridden: set[Symbol]) -> Use | None:
         if not wanted:
             return Use(file, name, occurrence, (), "name", False)
         found: Resolution | None = self.resolver.resolve(file, name, occurrence, wanted)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
@@ -22,9 +20,12 @@ from lurcher.inspect.references.answer import (
     resolve_target,
 )  # fmt: skip
 from lurcher.languages.occurrences import CALL, DECORATOR, IMPORT, INHERITANCE, MEMBER, kind_name
+from lurcher.types import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from lurcher.inspect.references.program import SourceFile, Symbol
 
@@ -38,43 +39,45 @@ _MOST_VISITED = 500
 _MOST_DESCENDANTS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record):
     """A function that calls another one, or is called by it."""
 
-    path: str
-    line: int
-    """Of its definition; of the call where that is outside of any definition."""
-    name: str
-    """Its qualified name; empty for code outside of any definition."""
-    depth: int
-    via: str
-    """The definition one step nearer to the one asked for."""
-    call_path: str
-    call_line: int
-    kind: str
-    resolution: str
-    how: str
-    test: bool
+    __slots__ = ("path", "line", "name", "depth", "via", "call_path", "call_line", "kind", "resolution", "how", "test")
+
+    def __init__(
+        self, path: str, line: int, name: str, depth: int, via: str, call_path: str, call_line: int, kind: str,
+        resolution: str, how: str, test: bool,
+    ) -> None:  # fmt: skip
+        self.path = path
+        self.line = line
+        """Of its definition; of the call where that is outside of any definition."""
+        self.name = name
+        """Its qualified name; empty for code outside of any definition."""
+        self.depth = depth
+        self.via = via
+        """The definition one step nearer to the one asked for."""
+        self.call_path, self.call_line, self.kind, self.resolution, self.how = call_path, call_line, kind, resolution, how
+        self.test = test
 
     def to_dict(self) -> dict[str, Any]:
         fields = plain_fields(self)
         return {**fields, "call": {"path": fields.pop("call_path"), "line": fields.pop("call_line")}}
 
 
-@dataclass(frozen=True, slots=True)
-class CallsAnswer:
+class CallsAnswer(Record):
     """Resolved ones first, of those the nearest; each definition once, with the first call that leads to it."""
 
-    name: str
-    direction: str
-    depth: int
-    definitions: tuple[Place, ...]
-    calls: tuple[Call, ...]
-    total: int
-    complete: bool
-    """Whether everything within the depth was looked at."""
-    basis: Basis
+    __slots__ = ("name", "direction", "depth", "definitions", "calls", "total", "complete", "basis")
+
+    def __init__(
+        self, name: str, direction: str, depth: int, definitions: tuple[Place, ...], calls: tuple[Call, ...], total: int,
+        complete: bool, basis: Basis,
+    ) -> None:  # fmt: skip
+        self.name, self.direction, self.depth, self.definitions, self.calls = name, direction, depth, definitions, calls
+        self.total = total
+        self.complete = complete
+        """Whether everything within the depth was looked at."""
+        self.basis = basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -85,36 +88,36 @@ class CallsAnswer:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Implementation:
+class Implementation(Record):
     """A type below another one, or a member that overrides another one."""
 
-    path: str
-    line: int
-    column: int
-    name: str
-    kind: str
-    signature: str
-    of: str
-    """The type or member one step nearer to the one asked for."""
-    depth: int
-    resolution: str
-    how: str
-    test: bool
+    __slots__ = ("path", "line", "column", "name", "kind", "signature", "of", "depth", "resolution", "how", "test")
+
+    def __init__(
+        self, path: str, line: int, column: int, name: str, kind: str, signature: str, of: str, depth: int, resolution: str,
+        how: str, test: bool,
+    ) -> None:  # fmt: skip
+        self.path, self.line, self.column, self.name, self.kind = path, line, column, name, kind
+        self.signature = signature
+        self.of = of
+        """The type or member one step nearer to the one asked for."""
+        self.depth, self.resolution, self.how, self.test = depth, resolution, how, test
 
     def to_dict(self) -> dict[str, Any]:
         return plain_fields(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ImplementationsAnswer:
+class ImplementationsAnswer(Record):
     """The types below a type, or what overrides a member; the nearest first."""
 
-    name: str
-    definitions: tuple[Place, ...]
-    implementations: tuple[Implementation, ...]
-    total: int
-    basis: Basis
+    __slots__ = ("name", "definitions", "implementations", "total", "basis")
+
+    def __init__(
+        self, name: str, definitions: tuple[Place, ...], implementations: tuple[Implementation, ...], total: int,
+        basis: Basis,
+    ) -> None:  # fmt: skip
+        self.name, self.definitions, self.implementations = name, definitions, implementations
+        self.total, self.basis = total, basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -139,7 +142,7 @@ def with_entries(answer: AnyReferences, entries: tuple[AnyUse, ...], total: int)
     """The answer with other entries, of which there are `total`."""
     field = {ReferencesAnswer: "references", CallsAnswer: "calls", ImplementationsAnswer: "implementations"}[type(answer)]
     changes: dict[str, Any] = {field: entries, "total": total}
-    return replace(answer, **changes)
+    return answer.replace(**changes)
 
 
 def use_line(entry: AnyUse) -> str:
@@ -179,7 +182,7 @@ def find_calls(
         around = _callees(finder, symbol) if direction == CALLEES else _callers(finder, symbol, direction == TESTS)
         for call, other in around:
             doubtful = unsure or call.resolution != RESOLVED
-            call = replace(call, depth=step + 1, resolution=CANDIDATE if doubtful else RESOLVED)
+            call = call.replace(depth=step + 1, resolution=CANDIDATE if doubtful else RESOLVED)
             if other is None:
                 found.append(call)
             elif other not in seen:

@@ -63,9 +63,9 @@ class UsageAnswer:
             more: dict[str, Any] = {"call_path": label + entry.call_path} if hasattr(entry, "call_path") else {}
             if isinstance(entry, Reference) and entry.definition is not None:
                 more = {"definition": (label + entry.definition[0], entry.definition[1])}
-            return replace(entry, path=label + entry.path, **more)
+            return entry.replace(path=label + entry.path, **more)
 
-        answer = replace(self.answer, definitions=tuple(map(renamed, self.answer.definitions)))
+        answer = self.answer.replace(definitions=tuple(map(renamed, self.answer.definitions)))
         return replace(self, answer=with_entries(answer, tuple(map(renamed, self.entries)), answer.total))
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def find_usage(
         paths = finder.snapshot.live_paths
         entries = tuple(entry for entry in entries_of(found) if kept[paths[entry.path]])
         found = with_entries(found, entries[:limit], len(entries))
-    return replace(found, definitions=found.definitions[:_MOST_DEFINITIONS])
+    return found.replace(definitions=found.definitions[:_MOST_DEFINITIONS])
 
 
 def _fit(show: str, found: AnyReferences, budget: int | None) -> UsageAnswer | None:

@@ -7,15 +7,14 @@ constructor call, a declared result. What is not written down is not guessed: su
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lurcher.inspect.references import syntax
 from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol, Wanted
 from lurcher.inspect.references.values import EXTERNAL, Resolution, Value, choose, is_module_called, joined
 from lurcher.languages.occurrences import CALL, IMPORT, INHERITANCE, MEMBER, TYPE, WRITE, Occurrence
 from lurcher.languages.parsed_file import Import
+from lurcher.runtime.stdlib import pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -581,12 +580,13 @@ class Resolver:
         around = next((scope for scope in file.scopes_at(at) if scope.is_type), None)
         if around is not None:
             return around
-        match = re.compile(rb"[^{};]*?\bfor\s+(?:[\w:]+::)?(\w+)").match(file.text, at, at + 400)
+        match = _FOR.match(file.text, at, at + 400)
         values = self.look_up(file, match.group(1).decode(), match.start(1), 1) if match is not None else None
         return next((value.symbol for value in values or () if value.symbol is not None and value.symbol.is_type), None)
 
 
-_ALIAS = re.compile(rb"(\w+)\s+as\s+\Z")
+_FOR = pattern(rb"[^{};]*?\bfor\s+(?:[\w:]+::)?(\w+)")
+_ALIAS = pattern(rb"(\w+)\s+as\s+\Z")
 
 
 def _fitting(values: list[Value], called: bool) -> list[Value]:

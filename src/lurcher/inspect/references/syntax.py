@@ -5,14 +5,27 @@ Nothing here raises for text that is no such expression: it gives None or nothin
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from lurcher.runtime.stdlib import NamedTuple, pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
 
 _REACH = 4_000
 """Bytes that one expression, annotation or import may have."""
 _MOST_SEGMENTS = 12
-_WORD = re.compile(rb"#?[\w$\x80-\xff]+")
-_WORD_BYTES = frozenset(byte for byte in range(256) if _WORD.fullmatch(bytes([byte])))
+_WORD = pattern(rb"#?[\w$\x80-\xff]+")
+_WORD_BYTES = frozenset(byte for byte in range(256) if byte > 127 or chr(byte).isalnum() or byte in b"_$")
+_GENERIC = pattern(rb"<[\w\s,.<>\[\]|]{1,200}>(?=\()")
+_OPERATOR = pattern(rb"[!?]?\s*(?:\.|::|->)\s*")
+_COLON = pattern(rb"[ \t]*[?!]?[ \t]*:(?![:=])\s*")
+_ARROW = pattern(rb"\s*(?:->|:)\s*(?!$)")
+_GO_RESULT = pattern(rb"[ \t]*\(?[ \t]*(\*?[\w.]+)")
+_PYTHON_ALIAS = pattern(rb"([\w.]+)\s+as\s+\Z")
+_SCRIPT_ALIAS = pattern(rb"([\w$]+|\*)\s+as\s+\Z")
+_AS = pattern(rb"\s+as\s")
+_DOT = pattern(r"\s*(?:\.|::)\s*")
 _PAIRS = {41: 40, 93: 91, 125: 123}  # ) ] }
 _BLANK = b" \t\r\n"
 
@@ -90,7 +103,7 @@ def chain_after(text: bytes, at: int) -> Chain | None:
     while len(segments) < _MOST_SEGMENTS:
         name, start, at = _text(word.group()), word.start(), word.end()
         called = indexed = False
-        generic = re.compile(rb"<[\w\s,.<>\[\]|]{1,200}>(?=\()").match(text, at, limit)
+        generic = _GENERIC.match(text, at, limit)
         at = generic.end() if generic else at
         while at < limit and text[at] in b"([":
             called, indexed = called or text[at] == 40, indexed or text[at] == 91
@@ -99,7 +112,7 @@ def chain_after(text: bytes, at: int) -> Chain | None:
                 return None
             at = closing
         segments.append(Segment(name, start, called, indexed))
-        operator = re.compile(rb"[!?]?\s*(?:\.|::|->)\s*").match(text, at, limit)
+        operator = _OPERATOR.match(text, at, limit)
         following = _WORD.match(text, operator.end(), limit) if operator else None
         if following is None:
             return Chain(tuple(segments), new or text[at : at + 1] == b"{" or text[at : at + 2] == b" {")
@@ -169,7 +182,7 @@ def after_equals(text: bytes, end: int) -> int | None:
 
 def annotation_after(text: bytes, end: int) -> str:
     """The type in `name: Type`, or nothing."""
-    match = re.compile(rb"[ \t]*[?!]?[ \t]*:(?![:=])\s*").match(text, end, end + 40)
+    match = _COLON.match(text, end, end + 40)
     return "" if match is None else read_type(text, match.end())
 
 
@@ -190,14 +203,13 @@ def read_type(text: bytes, at: int) -> str:
     return _text(text[start:at]).strip()
 
 
-_WRAPPERS = re.compile(
-    r"(?:[\w.]+\.)?(Optional|Final|ClassVar|Required|NotRequired|Annotated|Awaitable|Promise|PromiseLike|Readonly|Partial|NonNullable"
+_WRAPPERS = pattern(
+    r"(?s)(?:[\w.]+\.)?(Optional|Final|ClassVar|Required|NotRequired|Annotated|Awaitable|Promise|PromiseLike|Readonly|Partial|NonNullable"
     r"|Type|type|Box|Rc|Arc|RefCell|Mutex|RwLock|Ref|ComputedRef)\s*[\[<](.*)[\]>]\Z",
-    re.S,
 )
 _NOTHING = frozenset({"None", "null", "undefined", "void", "never"})
-_PREFIXES = re.compile(r"(?:&(?:'\w+\s*)?|\*|mut\b|dyn\b|impl\b|const\b|final\b|readonly\b|keyof\b|typeof\b|async\b|\?|\s)+")
-_DOTTED = re.compile(r"[\w$]+(?:\s*(?:\.|::)\s*[\w$]+)*")
+_PREFIXES = pattern(r"(?:&(?:'\w+\s*)?|\*|mut\b|dyn\b|impl\b|const\b|final\b|readonly\b|keyof\b|typeof\b|async\b|\?|\s)+")
+_DOTTED = pattern(r"[\w$]+(?:\s*(?:\.|::)\s*[\w$]+)*")
 
 
 def type_names(written: str, depth: int = 0) -> list[str]:
@@ -216,7 +228,7 @@ def type_names(written: str, depth: int = 0) -> list[str]:
             continue
         match = _DOTTED.match(part)
         if match is not None and match.group() not in _NOTHING and not part.endswith("[]"):
-            found.append(re.sub(r"\s*(?:\.|::)\s*", ".", match.group()))
+            found.append(_DOT.sub(".", match.group()))
     return found
 
 
@@ -239,13 +251,13 @@ def return_type(text: bytes, start: int, end: int) -> str:
     closing = None if opening < 0 else _match_ahead(text, opening, min(end, opening + _REACH))
     if closing is None:
         return ""
-    match = re.compile(rb"\s*(?:->|:)\s*(?!$)").match(text, closing, min(end, closing + 40))
+    match = _ARROW.match(text, closing, min(end, closing + 40))
     if match is not None:
         # A colon ends a Python header; in other languages a type follows on the same line.
         if b":" in match.group() and (b"\n" in match.group() or text[match.end() : match.end() + 1] in b"\n#"):
             return ""
         return read_type(text, match.end())
-    go = re.compile(rb"[ \t]*\(?[ \t]*(\*?[\w.]+)").match(text, closing, min(end, closing + 80))
+    go = _GO_RESULT.match(text, closing, min(end, closing + 80))
     return "" if go is None else _text(go.group(1))
 
 
@@ -259,7 +271,7 @@ class ImportedName(NamedTuple):
     line: int = 0
 
 
-_PYTHON_IMPORT = re.compile(rb"(?:^|[;:])[ \t]*(?:from[ \t]+([.\w \t]+?)[ \t]+)?import\b", re.M)
+_PYTHON_IMPORT = pattern(rb"(?m)(?:^|[;:])[ \t]*(?:from[ \t]+([.\w \t]+?)[ \t]+)?import\b")
 
 
 def python_import(text: bytes, start: int, end: int) -> ImportedName | None:
@@ -269,8 +281,8 @@ def python_import(text: bytes, start: int, end: int) -> ImportedName | None:
     if match is None:
         return None
     before = text[match.end() : start]
-    alias = re.search(rb"([\w.]+)\s+as\s+\Z", before)
-    if re.match(rb"\s+as\s", text[end : end + 10]):
+    alias = _PYTHON_ALIAS.search(before)
+    if _AS.match(text[end : end + 10]):
         return None  # the alias is bound instead
     if match.group(1) is not None:
         name = alias.group(1) if alias else text[start:end]
@@ -282,19 +294,19 @@ def python_import(text: bytes, start: int, end: int) -> ImportedName | None:
     return ImportedName(_text(text[start:end]), None, "import")
 
 
-_SCRIPT_IMPORT = re.compile(rb"(?:^|[;}\n])\s*(import|export)\b")
-_SCRIPT_SOURCE = re.compile(rb"\bfrom\s*['\"]([^'\"\n]+)['\"]|=\s*require\(\s*['\"]([^'\"\n]+)['\"]|;|\n\s*\n")
+_SCRIPT_IMPORT = pattern(rb"(?:^|[;}\n])\s*(import|export)\b")
+_SCRIPT_SOURCE = pattern(rb"\bfrom\s*['\"]([^'\"\n]+)['\"]|=\s*require\(\s*['\"]([^'\"\n]+)['\"]|;|\n\s*\n")
 
 
 def script_import(text: bytes, start: int, end: int) -> ImportedName | None:
     """The same for JavaScript and TypeScript; the module is empty for names that are exported from here."""
     match = _last_match(_SCRIPT_IMPORT, text, max(0, start - _REACH), start)
-    if match is None or re.match(rb"\s+as\s", text[end : end + 10]):
+    if match is None or _AS.match(text[end : end + 10]):
         return None
     before = text[match.end() : start]
     source = _SCRIPT_SOURCE.search(text, end, end + _REACH)
     module = b"" if source is None else source.group(1) or source.group(2) or b""
-    alias = re.search(rb"([\w$]+|\*)\s+as\s+\Z", before)
+    alias = _SCRIPT_ALIAS.search(before)
     if alias is not None:
         name = None if alias.group(1) == b"*" else _text(alias.group(1))
     elif before.count(b"{") > before.count(b"}"):
@@ -304,7 +316,7 @@ def script_import(text: bytes, start: int, end: int) -> ImportedName | None:
     return ImportedName(_text(module), name, _text(match.group(1)))
 
 
-_DEFAULT = re.compile(
+_DEFAULT = pattern(
     rb"export\s+default\s+(?:abstract\s+|async\s+)*(?:class|function\s*\*?|interface|enum)?\s*([\w$]+)|export\s*\{[^}]*?([\w$]+)\s+as\s+default\b"
 )
 
@@ -315,8 +327,8 @@ def default_export(text: bytes) -> str:
     return "" if match is None else _text(match.group(1) or match.group(2))
 
 
-def _last_match(pattern: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
-    matches = list(pattern.finditer(text, start, end))
+def _last_match(wanted: re.Pattern[bytes], text: bytes, start: int, end: int) -> re.Match[bytes] | None:
+    matches = list(wanted.finditer(text, start, end))
     return matches[-1] if matches else None
 
 

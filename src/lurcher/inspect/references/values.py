@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from lurcher.runtime.stdlib import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lurcher.inspect.references.program import SourceFile, Symbol
 

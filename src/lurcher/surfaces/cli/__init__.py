@@ -104,9 +104,9 @@ def _run_confirmed(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], *, agreed: bool = False) -> int:
     from lurcher.surfaces.cli import search_cmd
-    from lurcher.surfaces.cli.fast_argv import parse_search
+    from lurcher.surfaces.cli.fast_argv import parse_usual
 
-    parsed: Any = parse_search(arguments)
+    parsed: Any = parse_usual(arguments)
     if parsed is None:
         gc.enable()  # off while one search is all that the process does
         if not arguments and sys.stdout.isatty():

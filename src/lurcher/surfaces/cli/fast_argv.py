@@ -1,4 +1,4 @@
-"""Reads the usual arguments of `lurcher search`, and `lurcher hook`, without argparse.
+"""Reads the usual arguments of `lurcher search`, `references`, `implementations` and `hook` without argparse.
 
 That takes 19 ms of processor time to load and to set up. Anything unusual is left to argparse: help, errors, short flags in
 one word, negative numbers, `--`. Both read the same arguments in the same way.
@@ -7,12 +7,15 @@ one word, negative numbers, `--`. Both read the same arguments in the same way.
 from __future__ import annotations
 
 from lurcher.errors import UsageError
-from lurcher.surfaces import SEARCH, read
+from lurcher.surfaces import IMPLEMENTATIONS, REFERENCES, SEARCH, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+
+_COMMANDS = {"search": SEARCH, "references": REFERENCES, "implementations": IMPLEMENTATIONS}
 
 
 class Arguments:
@@ -27,17 +30,19 @@ def is_question(first: str) -> bool:
     return first[:1] != "-" and any([character.isspace() for character in first.strip()])
 
 
-def parse_search(arguments: Sequence[str]) -> Arguments | None:
-    """The arguments of a search; None where argparse has to read them, or to say what is wrong with them."""
+def parse_usual(arguments: Sequence[str]) -> Arguments | None:
+    """The arguments of one of these commands; None where argparse has to read them, or to say what is wrong with them."""
     if list(arguments) == ["hook"]:
         return Arguments({"command": "hook"})
     if arguments and is_question(arguments[0]):
         arguments = ["search", *arguments]
-    if not arguments or arguments[0] != "search":
+    command = arguments[0] if arguments else ""
+    if command not in _COMMANDS:
         return None
-    flags = {flag: parameter for parameter in SEARCH for flag in parameter.flags}
-    values: dict[str, Any] = {"command": "search"}
-    for parameter in SEARCH:
+    parameters = _COMMANDS[command]
+    flags = {flag: parameter for parameter in parameters for flag in parameter.flags}
+    values: dict[str, Any] = {"command": command}
+    for parameter in parameters:
         values[parameter.target] = False if parameter.kind == "switch" else [] if parameter.many else None
     places: list[str] = []
     rest = iter(arguments[1:])
@@ -65,5 +70,5 @@ def parse_search(arguments: Sequence[str]) -> Arguments | None:
             values[known.target] = value
     if not places:
         return None
-    values["query"], *values["path"] = places
+    values[parameters[0].name], *values["path"] = places
     return Arguments(values)

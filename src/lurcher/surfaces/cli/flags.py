@@ -62,17 +62,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "references", "show who uses a definition, who calls it, or which tests reach it",
-        (
-            p.TARGET, p.PATHS, p.USE_KIND, Parameter("callers", "switch", "the functions that call it"),
-            Parameter("callees", "switch", "the functions that it calls"),
-            Parameter("tests", "switch", "the tests that reach it"), p.DEPTH, p.LIMIT.but(help="how many to list", default=50),
-            *p.SHARED, *p.OUTPUT,
-        ),
+        p.REFERENCES,
         "lurcher references Client.retry --kind call",
     ),
     Command(
         "implementations", "show the types below a type, or what overrides a method",
-        (p.TARGET, p.PATHS, p.LIMIT.but(help="how many to list", default=50), *p.SHARED, *p.OUTPUT),
+        p.IMPLEMENTATIONS,
         "lurcher implementations Transport",
     ),
     Command(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from lurcher.inspect.references.answer import ReferencesAnswer
-from lurcher.inspect.references.calls import CallsAnswer
 from lurcher.runtime.process import format_count, printable
 from lurcher.surfaces.cli.printer import Painter, from_here, print_notes, use_colour
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lurcher.inspect.references.answer import Place
-    from lurcher.inspect.references.calls import ImplementationsAnswer
+    from lurcher.inspect.references.answer import Place, ReferencesAnswer
+    from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
     from lurcher.inspect.references.question import UsageAnswer
     from lurcher.surfaces.cli.printer import Locate
 
@@ -24,7 +21,10 @@ _CANDIDATES = "candidates: the code does not say which definition these mean"
 
 def print_usage(usage: UsageAnswer, locate: Locate) -> None:
     """Prints who uses a name, before the hits of a search; its notes are among those of the search."""
-    answer = replace(usage.answer, basis=replace(usage.answer.basis, degraded=()))
+    from lurcher.inspect.references.answer import ReferencesAnswer
+    from lurcher.inspect.references.calls import CallsAnswer
+
+    answer = usage.answer.replace(basis=usage.answer.basis.replace(degraded=()))
     if isinstance(answer, ReferencesAnswer):
         print_references(answer, locate)
     elif isinstance(answer, CallsAnswer):

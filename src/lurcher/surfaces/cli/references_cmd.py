@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+import os
 
 from lurcher.errors import UsageError
 from lurcher.runtime.process import printable
@@ -13,14 +11,17 @@ from lurcher.surfaces.cli.print_references import print_calls, print_implementat
 from lurcher.surfaces.cli.printer import from_here, print_notes
 from lurcher.surfaces.cli.search_cmd import Meter, print_json, settings_of, split_location, wants_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable
+    from typing import TypeVar
 
     from lurcher.engine import Engine
     from lurcher.inspect.references.calls import AnyReferences
     from lurcher.surfaces.cli.printer import Locate
 
-AnyAnswer = TypeVar("AnyAnswer", bound="AnyReferences")
+    AnyAnswer = TypeVar("AnyAnswer", bound=AnyReferences)
 
 _LIMIT = 50
 """Entries that are listed unless a number is given; all are counted."""
@@ -60,17 +61,17 @@ def _open(parsed: Namespace) -> Engine:
     from lurcher.engine import Engine
 
     # Uses are looked for in the whole root, even from a folder of it, unless paths limit the question.
-    return Engine.open(parsed.path or [find_root(".").path], overrides=settings_of(parsed))
+    return Engine.open(parsed.path or [find_root(".").place], overrides=settings_of(parsed))
 
 
 def _target(given: str, engine: Engine) -> str:
     """A place with the file as the engine finds it from anywhere; a name as it is."""
-    if engine.elsewhere:  # of another project, a file here says nothing
+    if engine.elsewhere or ":" not in given:  # of another project, a file here says nothing
         return given
     file, line, _ = split_location(given)
-    if line is None or "\0" in file or not Path(file).exists():
+    if line is None or "\0" in file or not os.path.exists(file):
         return given
-    return f"{Path.cwd() / file}{given[len(file) :]}"
+    return f"{os.path.abspath(file)}{given[len(file) :]}"
 
 
 def _show(

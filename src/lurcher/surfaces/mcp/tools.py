@@ -274,7 +274,7 @@ def _brief(call: Call, given: dict[str, Any]) -> ToolResult:
             if not call.shows(answer.path, engine):
                 raise PathError("this is outside of the allowed roots", "name a file, folder or symbol inside of them")
             sections, text = _hide_outside(answer, lambda path: call.shows(path, engine))
-            basis = replace(answer.basis, degraded=tuple(note for note in answer.basis.degraded if note.stage != "symbol"))
+            basis = answer.basis.replace(degraded=tuple(note for note in answer.basis.degraded if note.stage != "symbol"))
             answer = replace(answer, sections=sections, text=text, basis=basis)
     return answers.render_brief(answer, given["budget"])
 
