@@ -247,6 +247,7 @@ def test_the_index_command_fails_where_nothing_can_be_written(
     assert [path.name for path in (repository / ".lurcher").iterdir()] == ["letter.txt"]
 
 
+@pytest.mark.skipif("TESTS_WITHOUT_POSIX" in os.environ, reason="there are no locks")
 def test_indexing_beside_another_writer_says_so(repository: Path, ask: Callable[..., Any]) -> None:
     assert ask("index", repository).status == 0
     (repository / "new.py").write_text("def zeppelin(): pass\n")

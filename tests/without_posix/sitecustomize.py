@@ -6,6 +6,7 @@ There, what Windows lacks of `os` is removed as well, which the process of the t
 
 import builtins
 import os
+import sys
 
 MODULES = frozenset({"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "readline", "syslog", "posix", "curses"})
 OF_OS = (
@@ -26,7 +27,8 @@ def hide_modules():
     builtins.__import__ = find
 
 
-if __name__ == "sitecustomize" and os.environ.get("TESTS_WITHOUT_POSIX"):
+# Of children only those that run lurcher: others, such as those that run tests for pytest, need all of `os`.
+if __name__ == "sitecustomize" and os.environ.get("TESTS_WITHOUT_POSIX") and "lurcher" in " ".join(sys.orig_argv[1:]):
     hide_modules()
     for name in OF_OS:
         if hasattr(os, name):
