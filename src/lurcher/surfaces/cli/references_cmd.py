@@ -9,7 +9,7 @@ from lurcher.runtime.process import printable
 from lurcher.sources import find_root
 from lurcher.surfaces.cli.print_references import print_calls, print_implementations, print_references
 from lurcher.surfaces.cli.printer import from_here, print_notes
-from lurcher.surfaces.cli.search_cmd import Meter, engine_for, print_json, split_location, wants_json
+from lurcher.surfaces.cli.search_cmd import Meter, overrides_of, print_json, split_location, wants_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ def run_implementations(parsed: Namespace) -> int:
 
 
 def _open(parsed: Namespace) -> Engine:
+    from lurcher.engine import Engine
+
     # Uses are looked for in the whole root, even from a folder of it, unless paths limit the question.
-    parsed.path = parsed.path or [find_root(".").place]
-    return engine_for(parsed, soon=True)
+    return Engine.open(parsed.path or [find_root(".").place], overrides=overrides_of(parsed.set))
 
 
 def _target(given: str) -> str:
