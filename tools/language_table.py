@@ -21,7 +21,7 @@ PAGE = REPOSITORY / "docs" / "languages.md"
 BEGIN, END = "<!-- languages: written by tools/language_table.py -->", "<!-- end of languages -->"
 
 SHARED = frozenset({
-    "base", "definitions", "detect", "grammar", "graph", "imports", "installed", "jvm", "node_packages", "nodes",
+    "base", "definitions", "detect", "grammar", "graph", "highlight", "imports", "installed", "jvm", "node_packages", "nodes",
     "occurrences", "queries", "parsed_file", "resolution", "table",
 })  # fmt: skip
 """Modules of `lurcher.languages` that describe no language."""

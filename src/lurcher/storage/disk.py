@@ -189,7 +189,7 @@ def link_file(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = open_file(source)
     with open(descriptor, "rb") as handle, AtomicFile(target.parent, "copy") as draft:
         while piece := handle.read(_WRITEBACK_BYTES):
             draft.write(piece)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import UsageError
+from lurcher.errors import Template, UsageError
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
@@ -39,16 +39,16 @@ def run(parsed: Namespace) -> int:
     from lurcher.surfaces.cli.search_cmd import settings_of
 
     if parsed.path:
-        raise UsageError("a server of a store has no folders", "leave the folders out, or --store")
+        raise UsageError("a server of a store has no folders", Template("leave the folders out, or {store}"))
     if parsed.open:
-        raise UsageError("--open is for a server of folders", "leave it out, and open the address that is printed")
+        raise UsageError(Template("{open} is for a server of folders"), "leave it out, and open the address that is printed")
     if parsed.rate is not None and parsed.rate < 1:
-        raise UsageError(f"--rate {parsed.rate} would answer nothing", "give the number of requests per minute")
+        raise UsageError(Template("{rate=*} would answer nothing", parsed.rate), "give the number of requests per minute")
     overrides = settings_of(parsed)
     settings = config.load(None, overrides)
     url = user_setting(settings, "store.url")
     if not url or url == LOCAL:
-        raise UsageError("a server for a team needs a store", "name it: --store URL, or LURCHER_STORE")
+        raise UsageError("a server for a team needs a store", Template("name it: {store=URL}, or LURCHER_STORE"))
     named = split_project_names(settings.store.project)
     store = store_at(url, settings)
     try:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lurcher.errors import ConfigError, UsageError
+from lurcher.errors import ConfigError, Template, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _HASH = re.compile(r"sha256:([0-9a-f]{64})")
@@ -111,12 +111,12 @@ class TokenFile:
         found = cls(path, lambda count, problems: None)
         found._mark, text = found._read()
         if text is None:
-            raise ConfigError(f"the file of tokens {path} cannot be read", "make a token: lurcher serve --new-token NAME")
+            raise ConfigError(f"the file of tokens {path} cannot be read", Template("make a token: {serve: new_token=NAME}"))
         found._callers, problems = parse_tokens(text)
         if problems:
-            raise ConfigError(f"{path}, {problems[0]}", "a new line: lurcher serve --new-token NAME")
+            raise ConfigError(f"{path}, {problems[0]}", Template("a new line: {serve: new_token=NAME}"))
         if not found._callers:
-            raise ConfigError(f"there is no token in {path}", "make one: lurcher serve --new-token NAME")
+            raise ConfigError(f"there is no token in {path}", Template("make one: {serve: new_token=NAME}"))
         found._tell, found._looked = tell, time.monotonic()
         return found
 
