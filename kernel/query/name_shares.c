@@ -125,7 +125,9 @@ typedef struct {
     Py_ssize_t unit_width, unit_start, unit_end, width, unit, start, end, name, container, kind;
 } Columns;
 
-static int fits_row(Py_ssize_t column, Py_ssize_t size, Py_ssize_t width) { return column >= 0 && column <= width - size; }
+static int fits_row(Py_ssize_t column, Py_ssize_t size, Py_ssize_t width) {
+    return column >= 0 && width >= size && column <= width - size;
+}
 
 static int columns_sound(const Columns *at) {
     int sound = fits_row(at->unit_start, 4, at->unit_width) && fits_row(at->unit_end, 4, at->unit_width);
