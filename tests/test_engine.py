@@ -10,16 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import lurcher
 from lurcher import Engine, LurcherError
 from lurcher.errors import CursorError, FilterError, PathError, QueryError, UsageError
 
 QUESTIONS = ("how are redirects followed", "Client", "parse cookies", "Buffer::write", "the evicted entries\nof the cache")
-
-
-def test_the_public_names() -> None:
-    assert sorted(lurcher.__all__) == ["Answer", "Engine", "Hit", "LurcherError", "__version__"]
-    assert all(getattr(lurcher, name) is not None for name in lurcher.__all__)
 
 
 def test_an_answer_has_what_its_json_has(shared: Path) -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from lurcher.types import Answer, Degraded, Hit, IndexState, Why
+from lurcher.types import SUCCESS, Answer, CommitInfo, Degraded, Hit, IndexState, Outcome, Why
 
 
 def hit(path: str, start: int = 1, end: int = 10, *, tokens: int = 100, **rest: Any) -> Hit:
@@ -18,7 +18,11 @@ def hit(path: str, start: int = 1, end: int = 10, *, tokens: int = 100, **rest: 
 
 
 def commit_hit(sha: str, subject: str = "", **rest: Any) -> Hit:
-    return hit("", source="history", commit={"sha": sha, "subject": subject}, **rest)
+    return hit("", source="history", commit=commit(sha, subject), **rest)
+
+
+def commit(sha: str, subject: str = "") -> CommitInfo:
+    return CommitInfo(sha, subject, "", "", Outcome(SUCCESS, 0.9), (), 0)
 
 
 def answer(hits: Sequence[Hit], *, degraded: tuple[Degraded, ...] = ()) -> Answer:

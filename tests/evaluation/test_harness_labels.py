@@ -5,7 +5,7 @@ import pytest
 from lurcher.evaluation.datasets import Target, quotes_report
 from lurcher.evaluation.harness import FileNames, document_key, judge_commit, judge_pattern, judge_target
 
-from .fakes import commit_hit, hit
+from .fakes import commit, commit_hit, hit
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -80,7 +80,7 @@ def test_the_same_patch_counts_but_only_under_the_same_subject():
 
 def test_hunks_of_one_commit_are_one_document():
     assert document_key(commit_hit(SHA)) == SHA
-    assert document_key(hit("a.py", commit={"sha": SHA})) == "a.py"  # code that shows who last changed it
+    assert document_key(hit("a.py", commit=commit(SHA))) == "a.py"  # code that shows who last changed it
     assert document_key(hit("a.py", 5)) == document_key(hit("a.py", 90)) == "a.py"
 
 

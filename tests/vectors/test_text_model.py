@@ -138,7 +138,7 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
         data[40] ^= 1
         path.write_bytes(data)
         mended = engine_at(root, played.url)
-        assert mended._history.indexes[0].repair(lambda what, done, total: None), "damage that was not seen"
+        assert mended.history_corpus.indexes[0].repair(lambda what, done, total: None), "damage that was not seen"
         assert mended.history("where is the biscuit").hits[0].commit == found.hits[0].commit
         assert told(mended.history("where is the biscuit")) == []
     lost = engine_at(root).history("biscuit cookies")

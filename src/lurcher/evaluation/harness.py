@@ -400,4 +400,4 @@ def judge_commit(commit: str, subject: str, same_patch: Callable[[str], bool]) -
 
 def document_key(hit: Hit) -> str:
     """What counts as one document: the commit of a history hit, else the file."""
-    return hit.commit.sha if hit.commit is not None else hit.path
+    return hit.commit.sha if hit.source == "history" and hit.commit is not None else hit.path
