@@ -122,21 +122,6 @@ def test_the_likelihood_follows_its_formula(tmp_path):
     assert answer.likelihood == {"here": pytest.approx(here, rel=1e-6), "first": pytest.approx(1 / (1 + exp(-3.53)))}
 
 
-def test_of_a_report_the_names_of_files_count_too(tmp_path):
-    for name in ("auth.py", "x.py"):
-        (tmp_path / name).write_text(FILES["auth.py"])
-    with Engine.open(tmp_path) as engine:
-        answer = engine.search("Auth accepts a zebra\n\nThe password was verified.\n")
-        other = engine.search("Auth accepts a zebra\n\nThe password was verified.\n", excludes=["auth.py"])
-    assert [hit.path for hit in (answer.hits[0], other.hits[0])] == ["auth.py", "x.py"]
-    terms, words = answer.hits[0].why.lanes["lexical"].terms, 5  # auth, accepts, zebra, password, verified
-    score = prod(stage.factor for stage in answer.hits[0].why.stages if stage.stage == "scale")
-    score *= sum(stage.amount for stage in answer.hits[0].why.stages if stage.amount is not None)
-    here = 1 / (1 + exp(9.34 - 2.31 * len(terms) / words * sqrt(5) - 7.59 * score - 4.07 * 1.0))
-    assert answer.likelihood["here"] == pytest.approx(here, rel=1e-6)
-    assert other.likelihood["here"] < answer.likelihood["here"] / 2
-
-
 def test_without_vectors_the_words_decide(tree):
     with Engine.open(tree, overrides={"dense.model": "none"}) as engine:
         own, foreign = engine.search("how is the password of a user verified"), engine.search("which zebra file has stripes")

@@ -38,7 +38,7 @@ _PLACES = {
 class Context:
     __slots__ = (
         "snapshot", "plan", "settings", "lanes", "allowed", "limit", "own_words", "role_factors", "nearest", "cosines",
-        "notes", "alpha", "mmr", "weighed", "best_files", "explained_names",
+        "notes", "alpha", "mmr", "weighed", "best_files",
     )  # fmt: skip
 
     def __init__(
@@ -72,8 +72,6 @@ class Context:
         """What `evidence.weigh_units` made of the lexical scores."""
         self.best_files: Sequence[tuple[int, float]] = ()
         """The best files and their scores, best first, of the ranking that scores files."""
-        self.explained_names: NDArray[np.float64] | None = None
-        """How much of each file's name a report explains."""
 
     @property
     def lexical(self) -> LexicalScores:

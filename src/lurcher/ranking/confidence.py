@@ -1,23 +1,19 @@
 """How sure an answer is: its level, and for questions and reports the likelihoods behind it.
 
-    here  = σ(a·found + b·unit + c·score + n·name − d)   what was searched has the answer
-    first = σ(3.53 − 5.43·rest)                          the first file is right, if it has
+    here  = σ(a·found + b·unit + c·score − d)       what was searched has the answer
+    first = σ(3.53 − 5.43·rest)                     the first file is right, if it has
 
 found: the share of the query's words that the unit with the best BM25 score has · √(their number, at least 5)
 unit:  the largest cosine of a unit with the query
 score: that of the best file, before `here` is multiplied with it
-name:  the most that a report explains of the name of one of the best ten files
 rest:  the mean score of the next nine files / that of the best
 
 All of it is evidence of files that the ranking has collected. `here` was fitted with each question asked of its own repository
 and of two others, own and foreign ones of equal weight. The constants come from half of the repositories of 208 questions with
-labelled lines (one repository each) and 399 questions of the code set (24). AUC on the other half:
+labelled lines (one repository each), 399 questions of the code set (24) and 48 reports (17). AUC on the other half:
 
-    here   questions 0.981, code set 0.982; fitted on questions alone, 0.983 on the code set
+    here   questions 0.981, code set 0.982, reports 0.974; fitted on questions alone, 0.983 on the code set
     first  questions 0.72 (0.78 on all), code set 0.75 (0.78), reports 0.70 on all
-
-Those of reports come from 9 of 17 repositories (48 reports, 28 foreign). On the others (29, 16) AUC is 0.957, and was 0.918
-without `name`: what is reported of another project explains no name of a file.
 
 At `NO_MATCH`, 6 % of the questions asked of their own repository are said to have no good match (12 of 208), and 88 % of those
 asked of another. BM25 as a share of what it could be is worse than `found` (0.97), and with it gains nothing; nor do cards, and
@@ -52,15 +48,15 @@ MAX_NAMED = 10
 class Weights(Record):
     """Of `here`."""
 
-    __slots__ = ("found", "unit", "score", "offset", "name")
+    __slots__ = ("found", "unit", "score", "offset")
 
-    def __init__(self, found: float, unit: float, score: float, offset: float, name: float = 0.0) -> None:
-        self.found, self.unit, self.score, self.name, self.offset = found, unit, score, name, offset
+    def __init__(self, found: float, unit: float, score: float, offset: float) -> None:
+        self.found, self.unit, self.score, self.offset = found, unit, score, offset
 
 
 QUESTION = Weights(found=3.27, unit=12.63, score=6.16, offset=13.63)
 WITHOUT_VECTORS = Weights(found=4.47, unit=0.0, score=8.82, offset=9.74)
-REPORTED = Weights(found=2.31, unit=0.0, score=7.59, name=4.07, offset=9.34)
+REPORTED = Weights(found=5.15, unit=0.0, score=23.63, offset=14.71)
 
 
 def judge_confidence(context: Context, ranking: str, hits: int) -> Confidence | None:
@@ -123,8 +119,6 @@ def estimate(context: Context) -> tuple[float, float]:
     near = 0.0 if cosines is None else float(cosines[1].max(initial=0.0))
     weights = REPORTED if context.plan.intent == REPORT else WITHOUT_VECTORS if cosines is None else QUESTION
     here = weights.found * _count_found(context) + weights.unit * near + weights.score * score - weights.offset
-    if weights.name and context.explained_names is not None:
-        here += weights.name * max([float(context.explained_names[file]) for file, _ in context.best_files[:FILES]])
     rest = sum([other for _, other in others]) / (score * (FILES - 1))
     return _logistic(here), _logistic(3.53 - 5.43 * rest)
 

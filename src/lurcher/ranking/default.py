@@ -171,10 +171,9 @@ def _collect_evidence(context: Context) -> list[Evidence]:
     if context.plan.intent == REPORT:
         from lurcher.ranking.report_evidence import score_dotted_names, score_mentioned_paths, score_trace, score_urls
 
-        names = context.explained_names = score_file_name(context)[0]
         return [
             ("content", 1.0, _scale_to_largest(body)),
-            ("name", REPORT_NAME, names),
+            ("name", REPORT_NAME, score_file_name(context)[0]),
             ("definition", REPORT_DEFINITION, score_definitions(context, shared=True)),
             ("dotted", REPORT_DOTTED, score_dotted_names(context)),
             ("url", REPORT_URL, score_urls(context)),
