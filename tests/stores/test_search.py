@@ -176,7 +176,8 @@ def names(table: dict[str, tuple[str, Any]], kind: str) -> list[str]:
 def test_every_command_says_what_a_store_does_for_it() -> None:
     assert {command.name for command in COMMANDS} == set(ON_THE_COMMAND_LINE)
     takes = {command.name for command in COMMANDS if any("--store" in parameter.flags for parameter in command.parameters)}
-    assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), *names(ON_THE_COMMAND_LINE, HERE), "eval", "export", "serve", "sync"}
+    others = {"eval", "export", "serve", "sync"}
+    assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), *names(ON_THE_COMMAND_LINE, HERE), *others}
 
 
 def test_every_endpoint_says_what_a_store_does_for_it() -> None:
