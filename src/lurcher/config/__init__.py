@@ -96,12 +96,12 @@ def _check(key: str, value: Any, declared: Setting, origin: str) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
         value = float(value)
     if type(value) is not kind or _is_unusable(value):
-        raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(declared))
+        raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _describe_allowed(declared))
     if declared.choices and value not in declared.choices and not (declared.stage and _is_installed(declared.stage, value)):
-        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(declared))
+        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _describe_allowed(declared))
     low, high = declared.low, declared.high
     if (low is not None and value < low) or (high is not None and value > high):
-        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(declared))
+        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _describe_allowed(declared))
     return value
 
 
@@ -129,7 +129,7 @@ def _convert(value: str, kind: type) -> Any:
         return value
 
 
-def _allowed(declared: Setting) -> str:
+def _describe_allowed(declared: Setting) -> str:
     if declared.choices:
         return "allowed: " + ", ".join(declared.choices)
     low, high = declared.low, declared.high

@@ -8,7 +8,7 @@ from __future__ import annotations
 _SEE = "docs/reference.md, 'Removed settings', says why"
 
 
-def _renamed(new: str) -> str:
+def _point_to(new: str) -> str:
     return f"it is '{new}' now"
 
 
@@ -26,9 +26,9 @@ REMOVED: dict[str, str] = {
     "embedding.key": _key_of("embedding"),
     "embedding.batch": "remove it: 32 texts per request is a constant now, the batch size that servers accept by default",
     "sparse.key": _key_of("sparse"),
-    "sparse.tokens": _renamed("embedding.tokens"),
-    "sparse.seconds": _renamed("embedding.seconds"),
-    "sparse.query_seconds": _renamed("embedding.query_seconds"),
+    "sparse.tokens": _point_to("embedding.tokens"),
+    "sparse.seconds": _point_to("embedding.seconds"),
+    "sparse.query_seconds": _point_to("embedding.query_seconds"),
     **_constants("sparse", "query_prefix document_prefix top batch", "prefixes, size and batches of sparse vectors"),
     **_constants("services", "failures pause concurrency health_seconds", "the limits of requests to services"),
     **_constants(
@@ -47,7 +47,7 @@ REMOVED: dict[str, str] = {
     **_constants(
         "classic", "phrase definition_stem proximity proximity_decay", "the numbers that no published pipeline gives"
     ),
-    "linear.candidates": _renamed("classic.candidates"),
+    "linear.candidates": _point_to("classic.candidates"),
     "linear.mmr_top": "remove it: `--mmr` chooses among 50 units of code, which is a constant now",
     "graph.hops": "use the flag `--hops` of `lurcher impact`; the default, 2, is a constant now",
     "graph.fan_in": "remove it: `lurcher impact` lists 100 dependents per hop and counts all",
@@ -55,12 +55,12 @@ REMOVED: dict[str, str] = {
     "history.diff_bytes": "remove it: 20,000 bytes of changed lines are kept of a commit, which is a constant now",
     "history.batch": "remove it: 1,000 commits are written together, which is a constant now",
     "history.brief_budget": "use the flag `--budget` of `lurcher brief`; the default, 1500, is a constant now",
-    "past.ranking": _renamed("history.ranking"),
-    "past.fused": _renamed("history.candidates"),
-    "past.lane": _renamed("classic.candidates"),
-    "past.rrf_k": _renamed("classic.rrf_k"),
-    "past.bm25_k1": _renamed("lexical.k1"),
-    "past.alpha": _renamed("linear.alpha"),
+    "past.ranking": _point_to("history.ranking"),
+    "past.fused": _point_to("history.candidates"),
+    "past.lane": _point_to("classic.candidates"),
+    "past.rrf_k": _point_to("classic.rrf_k"),
+    "past.bm25_k1": _point_to("lexical.k1"),
+    "past.alpha": _point_to("linear.alpha"),
     **_constants(
         "past",
         "subject body paths headings tests code k1 variant title keep_terms meaning meaning_hunk",

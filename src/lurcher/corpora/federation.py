@@ -71,7 +71,7 @@ class Federation:
             clock.lap("merge")
             answer = self._services.page(found, query, clock)
             if request.links:
-                answer = self._linked(answer, snapshot, request, commits is not None)
+                answer = self._add_links(answer, snapshot, request, commits is not None)
                 clock.lap("links")
             return add_notes(answer, damage + problems)
 
@@ -88,7 +88,7 @@ class Federation:
         except LurcherError as problem:
             return None, (Degraded("history", problem.message, problem.hint),)
 
-    def _linked(self, answer: Answer, snapshot: Snapshot, request: SearchRequest, commits: bool) -> Answer:
+    def _add_links(self, answer: Answer, snapshot: Snapshot, request: SearchRequest, commits: bool) -> Answer:
         from lurcher.corpora.links import Linker
 
         roots = self._history.roots(refresh=False, progress=request.progress) if commits else []
@@ -136,8 +136,8 @@ class Merged(Listing):
         self._merging = _in_order(parts, strengths, self._tops, self._scale, limit)
         self._order: list[tuple[float, int, int]] = []
 
-    def _scored(self, part: int, i: int) -> float:
-        return self._scale * _calibrated(self._parts[part], self._strengths[part], self._tops[part], i)
+    def _scale_score(self, part: int, i: int) -> float:
+        return self._scale * _calibrate_score(self._parts[part], self._strengths[part], self._tops[part], i)
 
     def _at(self, i: int) -> tuple[float, int, int]:
         while len(self._order) <= i:
@@ -187,15 +187,15 @@ class Merged(Listing):
 
     def why(self, i: int) -> Why:
         score, part, position = self._at(i)
-        return self._told(self._parts[part].listing.why(position), score, part, position)
+        return self._extend_why(self._parts[part].listing.why(position), score, part, position)
 
     def hit(self, i: int, joined: Sequence[int] = ()) -> Hit:
         score, part, position = self._at(i)
         hit = self._parts[part].listing.hit(position, self._positions(joined))
-        return hit.replace(score=score, why=self._told(hit.why, score, part, position))
+        return hit.replace(score=score, why=self._extend_why(hit.why, score, part, position))
 
-    def _told(self, why: Why, score: float, part: int, position: int) -> Why:
-        own, calibrated = self._parts[part].listing.score(position), self._scored(part, position)
+    def _extend_why(self, why: Why, score: float, part: int, position: int) -> Why:
+        own, calibrated = self._parts[part].listing.score(position), self._scale_score(part, position)
         factor = calibrated / own if own else 1.0
         stages = [*why.stages, StageWhy("source", factor=factor, note=self._strengths[part].note)]
         if score < calibrated - 1e-12:
@@ -213,7 +213,7 @@ class Merged(Listing):
         return max(most for most, _ in own.values()), factor
 
 
-def _calibrated(part: Findings, strength: Strength, top: float, i: int) -> float:
+def _calibrate_score(part: Findings, strength: Strength, top: float, i: int) -> float:
     """What a hit of a source counts beside those of others."""
     return strength.of(part.listing.score(i) / top if top > 0 else 1.0)
 
@@ -223,10 +223,10 @@ def _in_order(
 ) -> Iterator[tuple[float, int, int]]:
     """(score, part, position) of every hit; of equals the one of the earlier source."""
 
-    def scored(part: int, i: int) -> float:
-        return scale * _calibrated(parts[part], strengths[part], tops[part], i)
+    def scale_score(part: int, i: int) -> float:
+        return scale * _calibrate_score(parts[part], strengths[part], tops[part], i)
 
-    waiting = [(-scored(part, 0), part, 0) for part, found in enumerate(parts) if len(found.listing)]
+    waiting = [(-scale_score(part, 0), part, 0) for part, found in enumerate(parts) if len(found.listing)]
     heapq.heapify(waiting)
     heard = [part for part, strength in enumerate(strengths) if strength.relevant and tops[part] > 0]
     owed = set(sorted(heard, key=lambda part: -strengths[part].value)[: limit // _ROOM])
@@ -245,7 +245,7 @@ def _in_order(
         floor = min(floor, -score)
         yield floor, part, i
         if i + 1 < len(parts[part].listing):
-            heapq.heappush(waiting, (-scored(part, i + 1), part, i + 1))
+            heapq.heappush(waiting, (-scale_score(part, i + 1), part, i + 1))
 
 
 # -- strength of a source ----------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class Strength:
 def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot) -> list[Strength]:
     """One for each part, the best being 1."""
     rarity = _rarities(snapshot, text)
-    said = {part.sources[0]: _said(part.listing, rarity) for part in parts}
+    said = {part.sources[0]: _share_of_question(part.listing, rarity) for part in parts}
     best = {part.sources[0]: _best(part) for part in parts}
     intents = {part.intent for part in parts if part.sources[0] == "code"}
     odds = {"code": 0.0}
@@ -377,7 +377,7 @@ def _rarities(snapshot: Snapshot, text: str) -> dict[str, float]:
     return {word: value / whole for word, value in found.items()}
 
 
-def _said(listing: Listing, rarity: Mapping[str, float]) -> float:
+def _share_of_question(listing: Listing, rarity: Mapping[str, float]) -> float:
     """The share of the question that one of the first hits says, by how rare its words are."""
     best = 0.0
     for i in range(min(_LOOKED_AT, len(listing))):

@@ -110,18 +110,18 @@ class LibrariesCorpus:
     def search(self, request: SearchRequest) -> Answer:
         """The answer of the libraries that are named, or of all that have an index."""
         query = code_query(request, self._services)
-        projects, workspace, code = self._chosen(request)
+        projects, workspace, code = self._choose_libraries(request)
 
         def attempt(damage: tuple[Degraded, ...]) -> Answer:
             return code.answer(query, request.replace(views=None), damage)
 
         answer = workspace.with_repair(attempt, request.progress)
-        hits = tuple(_labelled(hit, projects, workspace.labels()) for hit in answer.hits)
+        hits = tuple(_label_hit(hit, projects, workspace.labels()) for hit in answer.hits)
         notes = () if as_tuple(request.libraries) else self._open().notes
         return add_notes(answer.replace(hits=hits, sources=(SOURCE,)), notes)
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self._chosen(request)[2].find(request.replace(views=None), clock)
+        return self._choose_libraries(request)[2].find(request.replace(views=None), clock)
 
     def locate(self, path: str) -> Path | None:
         """The file that the path of a hit stands for; None for the path of no hit of ours."""
@@ -146,10 +146,10 @@ class LibrariesCorpus:
             opened = self._opened = _Opened(identity, found, tuple(notes), {})
         return opened
 
-    def _chosen(self, request: SearchRequest) -> tuple[list[LibraryProject], LibraryWorkspace, CodeCorpus]:
+    def _choose_libraries(self, request: SearchRequest) -> tuple[list[LibraryProject], LibraryWorkspace, CodeCorpus]:
         """The libraries that a request is about, as one."""
         opened, names = self._open(), as_tuple(request.libraries)
-        projects = _named(opened.projects, names) if names else opened.projects
+        projects = _select_named(opened.projects, names) if names else opened.projects
         if not projects:
             none = Degraded("libraries", "no library is indexed", Template("{run index: library=NAME}"))
             note = opened.notes[0] if opened.notes else none
@@ -162,7 +162,7 @@ class LibrariesCorpus:
         return projects, *known
 
 
-def _labelled(hit: Hit, projects: Sequence[LibraryProject], labels: Sequence[str]) -> Hit:
+def _label_hit(hit: Hit, projects: Sequence[LibraryProject], labels: Sequence[str]) -> Hit:
     project = next(item for item, label in zip(projects, labels, strict=True) if hit.path.startswith(label))
     return hit.replace(source=SOURCE, library=project.wanted.text, version=project.library.version)
 
@@ -171,7 +171,7 @@ def _same(one: LibraryProject, other: LibraryProject) -> bool:
     return (one.wanted, one.library.root, one.library.version) == (other.wanted, other.library.root, other.library.version)
 
 
-def _named(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[LibraryProject]:
+def _select_named(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[LibraryProject]:
     """Those that are named, in the order of all; one that has no index is an error that says how to make it."""
     chosen: list[LibraryProject] = []
     for name in names:
@@ -240,13 +240,13 @@ class LibraryProject(RootIndex):
         }  # fmt: skip
 
     def list_files(self) -> Listing:
-        library = self.library if self._installed else self._found_again()
+        library = self.library if self._installed else self._find_again()
         listing = list_library(library, listing_settings(self.settings))
         if not listing.entries:
             raise UsageError(f"{self.name} has no source that can be indexed", "it may be compiled, or its files are gone")
         return listing
 
-    def _found_again(self) -> Library:
+    def _find_again(self) -> Library:
         found = find(self.wanted, self.owner.root.path)
         if (found.root, found.version) != (self.library.root, self.library.version):
             raise IndexError_(f"the index of {self.name} is of another version than the one installed", self.repair_hint)

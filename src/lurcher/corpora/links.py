@@ -47,12 +47,12 @@ class Linker:
         elif hit.source == "notes":
             links = self._of_note(hit)
         else:
-            links = {"commits": self._shaped(hit.path, _last(hit.symbol)), "notes": self._naming(hit.path, hit.symbol)}
+            links = {"commits": self._find_shaping(hit.path, _last(hit.symbol)), "notes": self._naming(hit.path, hit.symbol)}
         return hit.replace(links={**hit.links, **links})
 
     # -- from code --------------------------------------------------------------------------------------------------------
 
-    def _shaped(self, path: str, name: str | None) -> list[dict[str, Any]]:
+    def _find_shaping(self, path: str, name: str | None) -> list[dict[str, Any]]:
         """The commits that changed a definition, the newest first, filled up with the newest that changed its file."""
         root = self._past_of(path)
         if root is None:
@@ -158,12 +158,12 @@ class Linker:
         vault = open_vault(self.snapshot)
         near = vault.neighbours([file]).get(file, ())[:_MOST]
         return {
-            "code": self._named_code(file, text),
-            "commits": self._named_commits(hit.path, text),
+            "code": self._find_named_code(file, text),
+            "commits": self._find_named_commits(hit.path, text),
             "notes": [self._note(other, 1, "linked with it") for other in near],
         }
 
-    def _named_code(self, note: int, text: str) -> list[dict[str, Any]]:
+    def _find_named_code(self, note: int, text: str) -> list[dict[str, Any]]:
         found: dict[tuple[str, int], dict[str, Any]] = {}
         for match in _NAMED_IN_TEXT.finditer(text):
             for place in self._places(note, match[1] or match[2], quoted=match[1] is not None):
@@ -177,7 +177,7 @@ class Linker:
         snapshot, notes = self.snapshot, open_vault(self.snapshot).notes
         name = _CALL.sub("", name.strip())
         if "/" in name or "." in name:
-            for path in self._called(name):
+            for path in self._find_files_called(name):
                 first = MentionFinder(snapshot, path).first(f"`{name}`".encode() if quoted else name.encode())
                 if first is not None and not notes[snapshot.live_paths[path]]:
                     yield self._place(snapshot.live_paths[path], None, f"named as {name}")
@@ -190,7 +190,7 @@ class Linker:
                 best = max(matches, key=lambda match: (match.strength, -match.definition.start_line))
                 yield self._place(best.file, best.definition.name, f"names {name}")
 
-    def _called(self, name: str) -> list[str]:
+    def _find_files_called(self, name: str) -> list[str]:
         """Files that a path or a dotted name may stand for, by its last part; of a dotted name also by the last but one."""
         if "/" in name:
             return find_paths_named(self.snapshot, name)
@@ -198,7 +198,7 @@ class Linker:
         known = dict.fromkeys(path for part in parts for path in find_paths_named(self.snapshot, part))
         return list(known)[:_LOOKED_AT]
 
-    def _named_commits(self, path: str, text: str) -> list[dict[str, Any]]:
+    def _find_named_commits(self, path: str, text: str) -> list[dict[str, Any]]:
         root = self._past_of(path)
         found: dict[int, dict[str, Any]] = {}
         for match in _SHA.finditer(text) if root is not None else ():

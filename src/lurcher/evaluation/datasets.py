@@ -137,7 +137,7 @@ def _load_code(path: Path, repos: Path) -> Dataset:
             entry = Row(path / f"{name}.json", ordinal, item, unit="entry")
             if entry.repeats(entry.text("query"), seen, warnings):
                 continue
-            tasks.append(_labelled(entry, f"{name}#{ordinal}", row.optional_text("language")))
+            tasks.append(_label_task(entry, f"{name}#{ordinal}", row.optional_text("language")))
         folder = repos / name / prefix
         if not folder.is_dir():
             missing.append(name)
@@ -178,7 +178,7 @@ def _load_issues(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Pa
             continue
         name = f"{repository.replace('/', '+')}@{commit[:12]}"
         found.append(Place(name, repository, tuple(tasks), git_directory=directory, commit=commit))
-    return _mirrored(Dataset(path.stem, "issues", digest, tuple(found), tuple(warnings)), missing, repos)
+    return _drop_missing(Dataset(path.stem, "issues", digest, tuple(found), tuple(warnings)), missing, repos)
 
 
 def _load_history(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path) -> Dataset:
@@ -205,7 +205,7 @@ def _load_history(path: Path, rows: list[tuple[int, Any]], digest: str, repos: P
         Place(repository.replace("/", "+"), repository, tuple(tasks), git_directory=bare_directory(repos, repository))
         for repository, tasks in places.items()
     ]
-    return _mirrored(Dataset(path.stem, "history", digest, tuple(found), tuple(warnings)), missing, repos)
+    return _drop_missing(Dataset(path.stem, "history", digest, tuple(found), tuple(warnings)), missing, repos)
 
 
 def _load_past(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path) -> Dataset:
@@ -234,7 +234,7 @@ def _load_past(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path
         Place(repository.replace("/", "+"), repository, tuple(tasks), git_directory=bare_directory(repos, repository))
         for repository, tasks in places.items()
     ]
-    return _mirrored(Dataset(path.stem, "history", digest, tuple(found), tuple(warnings)), missing, repos)
+    return _drop_missing(Dataset(path.stem, "history", digest, tuple(found), tuple(warnings)), missing, repos)
 
 
 def _load_own(path: Path, rows: list[tuple[int, Any]], digest: str, root: Path) -> Dataset:
@@ -258,7 +258,7 @@ def _load_own(path: Path, rows: list[tuple[int, Any]], digest: str, root: Path) 
                 )
             )
         else:
-            tasks.append(_labelled(row, f"line {number}", row.optional_text("language")))
+            tasks.append(_label_task(row, f"line {number}", row.optional_text("language")))
     place = Place(root.resolve().name, root.resolve().name, tuple(tasks), folder=root)
     return Dataset(path.stem, "own", digest, (place,), tuple(warnings))
 
@@ -320,7 +320,7 @@ def span_targets(gold: Gold) -> tuple[Target, ...]:
     return tuple(Target(path, first, last) for path, ranges in gold.items() for first, last in ranges)
 
 
-def _labelled(row: Row, name: str, language: str) -> Task:
+def _label_task(row: Row, name: str, language: str) -> Task:
     targets = tuple(dict.fromkeys((*row.targets("relevant"), *row.targets("secondary", optional=True))))
     if not targets:
         raise row.error("relevant is empty", "name at least one file that answers the query")
@@ -334,7 +334,7 @@ def _two_ways(instance: str, title: str, text: str, **rest: Any) -> list[Task]:
     ]
 
 
-def _mirrored(dataset: Dataset, missing: set[str], repos: Path) -> Dataset:
+def _drop_missing(dataset: Dataset, missing: set[str], repos: Path) -> Dataset:
     if not dataset.places:
         raise DatasetError(
             f"{repos} holds no git directory of {', '.join(sorted(missing))}",

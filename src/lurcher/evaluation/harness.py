@@ -101,8 +101,8 @@ def evaluate(
         raise DatasetError("the trees have none of the labelled lines", hint="check the paths and lines of the labels")
     if tally.failures and len(tally.failures) == len(tally.results):
         raise tally.failures[0]
-    tally.warnings += _counted("question failed", Counter(error.message for error in tally.failures))
-    tally.warnings += _counted("answer degraded", tally.degraded)
+    tally.warnings += _describe_counts("question failed", Counter(error.message for error in tally.failures))
+    tally.warnings += _describe_counts("answer degraded", tally.degraded)
     described = {"name": chosen.name, "kind": chosen.kind, "digest": chosen.digest}
     recorded = {"limit": limit, **search_options, **(settings or {})}
     return new_run(
@@ -178,7 +178,7 @@ def _answers(
                 answer = searcher.search(task.text, limit=limit, **options)
                 if answer.confidence is not None:
                     tally.negatives.append(
-                        Negative(task.id, place.repository, task.variant, answer.confidence, _rounded(answer.likelihood))
+                        Negative(task.id, place.repository, task.variant, answer.confidence, _round_values(answer.likelihood))
                     )
 
 
@@ -313,21 +313,21 @@ def _score(
         chunk_ranks=chunk_ranks,
         file_ranks=file_ranks,
         # Rounded here and not when saved, so that a run read back gives the same figures to the last digit.
-        scores=_rounded(scores),
+        scores=_round_values(scores),
         hits=len(hits),
         top=tuple(document_key(hit) for hit in hits[:K]),
         ms=round(ms, 3),
         error=f"{failure.code}: {failure.message}" if failure is not None else "",
         confidence=(answer.confidence or "") if answer is not None else "",
-        likelihood=_rounded(answer.likelihood) if answer is not None else {},
+        likelihood=_round_values(answer.likelihood) if answer is not None else {},
     )
 
 
-def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+def _round_values(values: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in values.items()}
 
 
-def _counted(what: str, counts: Counter[str]) -> Iterator[str]:
+def _describe_counts(what: str, counts: Counter[str]) -> Iterator[str]:
     for reason, count in sorted(counts.items()):
         yield f"{count} × {what}: {reason}"
 

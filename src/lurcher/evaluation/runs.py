@@ -307,27 +307,27 @@ def load_run(path: Path) -> Run:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise DatasetError(f"{path} is not a saved run of format {FORMAT}", hint="evaluate again and save that run")
     try:
-        dataset = {key: _checked(raw["dataset"][key], str) for key in ("name", "kind", "digest")}
+        dataset = {key: _check_kind(raw["dataset"][key], str) for key in ("name", "kind", "digest")}
         if dataset["kind"] not in HEADLINES:
             raise ValueError(f"kind {dataset['kind']}")
-        results = tuple(_result(item) for item in _checked(raw["results"], list))
+        results = tuple(_result(item) for item in _check_kind(raw["results"], list))
         names = {tuple(sorted(result.scores)) for result in results}
         if len(names) != 1 or HEADLINES[dataset["kind"]][0] not in results[0].scores:
             raise ValueError("results without the same scores")
         if len({result.id for result in results}) < len(results):
             raise ValueError("a question twice")
-        negatives = tuple(_negative(item) for item in _checked(raw.get("negatives", []), list))
+        negatives = tuple(_negative(item) for item in _check_kind(raw.get("negatives", []), list))
         return Run(
-            date=_checked(raw["date"], str),
-            lurcher=_checked(raw["lurcher"], str),
-            settings=_checked(raw["settings"], dict),
-            machine=_checked(raw["machine"], dict),
+            date=_check_kind(raw["date"], str),
+            lurcher=_check_kind(raw["lurcher"], str),
+            settings=_check_kind(raw["settings"], dict),
+            machine=_check_kind(raw["machine"], dict),
             dataset=dataset,
             results=results,
             summaries=summarise(results, dataset["kind"], negatives),
             opening_s=_number(raw["opening_s"]),
-            warnings=tuple(_checked(item, str) for item in _checked(raw["warnings"], list)),
-            left_out={name: _checked(count, int) for name, count in _checked(raw.get("left_out", {}), dict).items()},
+            warnings=tuple(_check_kind(item, str) for item in _check_kind(raw["warnings"], list)),
+            left_out={name: _check_kind(count, int) for name, count in _check_kind(raw.get("left_out", {}), dict).items()},
             negatives=negatives,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -347,16 +347,16 @@ def _plain(value: Any) -> Any:
 
 def _result(item: Any) -> QueryResult:
     texts = {
-        key: _checked(item[key], str)
+        key: _check_kind(item[key], str)
         for key in ("id", "repository", "variant", "query", "category", "language", "error")
     }
     return QueryResult(
         **texts,
-        chunk_ranks=tuple(_rank(rank) for rank in _checked(item["chunk_ranks"], list)),
-        file_ranks=tuple(_rank(rank) for rank in _checked(item["file_ranks"], list)),
-        scores={_checked(name, str): _number(value) for name, value in _checked(item["scores"], dict).items()},
-        hits=_checked(item["hits"], int),
-        top=tuple(_checked(name, str) for name in _checked(item["top"], list)),
+        chunk_ranks=tuple(_rank(rank) for rank in _check_kind(item["chunk_ranks"], list)),
+        file_ranks=tuple(_rank(rank) for rank in _check_kind(item["file_ranks"], list)),
+        scores={_check_kind(name, str): _number(value) for name, value in _check_kind(item["scores"], dict).items()},
+        hits=_check_kind(item["hits"], int),
+        top=tuple(_check_kind(name, str) for name in _check_kind(item["top"], list)),
         ms=_number(item["ms"]),
         confidence=_level(item),
         likelihood=_likelihood(item),
@@ -364,29 +364,29 @@ def _result(item: Any) -> QueryResult:
 
 
 def _negative(item: Any) -> Negative:
-    texts = {key: _checked(item[key], str) for key in ("id", "repository", "variant")}
+    texts = {key: _check_kind(item[key], str) for key in ("id", "repository", "variant")}
     return Negative(**texts, confidence=_level(item), likelihood=_likelihood(item))
 
 
 def _level(item: Any) -> str:
-    level: str = _checked(item.get("confidence", ""), str)
+    level: str = _check_kind(item.get("confidence", ""), str)
     if level and level not in LEVELS:
         raise ValueError(f"confidence {level}")
     return level
 
 
 def _likelihood(item: Any) -> dict[str, float]:
-    return {name: _number(value) for name, value in _checked(item.get("likelihood", {}), dict).items()}
+    return {name: _number(value) for name, value in _check_kind(item.get("likelihood", {}), dict).items()}
 
 
-def _checked(value: Any, kind: type) -> Any:
+def _check_kind(value: Any, kind: type) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{value!r:.60} where {kind.__name__} belongs")
     return value
 
 
 def _number(value: Any) -> float:
-    number = float(_checked(value, int) if isinstance(value, int) else _checked(value, float))
+    number = float(_check_kind(value, int) if isinstance(value, int) else _check_kind(value, float))
     if not math.isfinite(number):
         raise ValueError(f"the number {number}")
     return number
@@ -395,6 +395,6 @@ def _number(value: Any) -> float:
 def _rank(value: Any) -> int | None:
     if value is None:
         return None
-    if _checked(value, int) < 1:
+    if _check_kind(value, int) < 1:
         raise ValueError(f"rank {value}")
     return int(value)

@@ -133,7 +133,7 @@ class VectorCache:
         numbers, scales = np.zeros((len(keys), dims), np.int8), np.zeros(len(keys), np.float32)
         if not self._containers or not len(keys):
             return numbers, scales
-        known, rows, lengths = self._sorted(dims)
+        known, rows, lengths = self._sort_rows(dims)
         if not len(known):
             return numbers, scales
         places = np.minimum(known[:, 0].searchsorted(keys[:, 0]), len(known) - 1)
@@ -141,7 +141,7 @@ class VectorCache:
         numbers[same], scales[same] = rows[places[same]], lengths[places[same]]
         return numbers, scales
 
-    def _sorted(self, dims: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
+    def _sort_rows(self, dims: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
         import numpy as np
 
         if self._index is None:

@@ -143,7 +143,7 @@ class Workspace:
             reason = damage.message
         except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
             # Checksums can be right and numbers wrong in a file of foreign origin. In one of ours it is a bug.
-            if all(index.is_trusted() for index in self._stored()):
+            if all(index.is_trusted() for index in self._list_stored()):
                 raise
             reason = "the index holds what cannot be"
         self.repair(progress)
@@ -151,12 +151,12 @@ class Workspace:
 
     def repair(self, progress: Progress) -> None:
         """Rebuild the damaged indexes; all of them where no damage can be located."""
-        if not any([index.repair(progress) for index in self._stored()]):
+        if not any([index.repair(progress) for index in self._list_stored()]):
             for project in self.projects:
                 project.rebuild(progress)
         self.forget()
 
-    def _stored(self) -> list[StoredIndex[Any, Any]]:
+    def _list_stored(self) -> list[StoredIndex[Any, Any]]:
         return [*self.projects, *(index for further in self.further for index in list(further()))]
 
     def snapshot(self, views: Sequence[View]) -> Snapshot:

@@ -346,7 +346,7 @@ class _SegmentMaker:
         return find_crashing_files(Job([file], self._chunk_chars, None, frozenset(), None, self._changed.tree))
 
 
-def _linked(store: IndexFolder, manifest: Manifest, numbers: Iterable[int]) -> set[int]:
+def _find_linked(store: IndexFolder, manifest: Manifest, numbers: Iterable[int]) -> set[int]:
     """The segments that other indexes have too."""
     return {number for number in numbers if store.is_linked(manifest.segments[number])}
 
@@ -374,7 +374,7 @@ def _compact(store: IndexFolder, manifest: Manifest, *, whole: bool) -> Manifest
     containers = [store.container(name) for name in manifest.segments]
     counts = [int(container.meta["files"]) for container in containers]
     keep = [i for i, places in enumerate(live) if places]
-    merging = _choose_merging(keep, counts, [len(places) for places in live], _linked(store, manifest, keep), whole=whole)
+    merging = _choose_merging(keep, counts, [len(places) for places in live], _find_linked(store, manifest, keep), whole=whole)
     if not merging:
         if len(keep) == len(manifest.segments):
             return manifest

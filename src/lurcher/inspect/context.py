@@ -174,12 +174,12 @@ def _edges(snapshot: Snapshot, files: Sequence[int]) -> tuple[list[str], list[st
         prefix, path, bare = snapshot.prefix(file), snapshot.path(file), snapshot.bare_path(file)
         graph = import_graph_around(snapshot, file)
         inward += [
-            (prefix + link.path, link.line, path, _taken(link.names))
+            (prefix + link.path, link.line, path, _describe_names(link.names))
             for link in graph.importers(bare)
             if prefix + link.path not in here
         ]
         outward += [
-            (path, link.line, prefix + link.path, _taken(link.names))
+            (path, link.line, prefix + link.path, _describe_names(link.names))
             for link in graph.imports(bare)
             if prefix + link.path not in here
         ]
@@ -190,7 +190,7 @@ def _edges(snapshot: Snapshot, files: Sequence[int]) -> tuple[list[str], list[st
     )
 
 
-def _taken(names: Sequence[str]) -> str:
+def _describe_names(names: Sequence[str]) -> str:
     if not names:
         return ""
     more = f", … {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
@@ -209,7 +209,7 @@ def packed(
     taken: dict[str, int] = dict.fromkeys(written, 0)
     left = budget - count_tokens(head)
     for name, entries in written.items():
-        title = count_tokens(_titled(name)) + count_tokens(_FURTHER.format(len(entries)) + "\n")
+        title = count_tokens(_write_title(name)) + count_tokens(_FURTHER.format(len(entries)) + "\n")
         room = int(left * shares[name]) - title
         spent = title
         for entry in entries:
@@ -231,7 +231,7 @@ def packed(
     return tuple(Section(name, kept[name], len(entries) - taken[name]) for name, entries in written.items()), text
 
 
-def _titled(name: str) -> str:
+def _write_title(name: str) -> str:
     return f"\n## {name[0].upper()}{name[1:]}\n"
 
 
@@ -239,7 +239,7 @@ def _text(head: str, written: Mapping[str, Sequence[str]], taken: dict[str, int]
     parts = [head]
     for name, entries in written.items():
         if taken[name]:
-            parts += [_titled(name), *(f"{entry}\n" for entry in entries[: taken[name]])]
+            parts += [_write_title(name), *(f"{entry}\n" for entry in entries[: taken[name]])]
             if taken[name] < len(entries):
                 parts.append(_FURTHER.format(len(entries) - taken[name]) + "\n")
     return "".join(parts)

@@ -65,7 +65,7 @@ def exists(
     possible = {number for number, segment in enumerate(snapshot.segments) if may_contain(segment.bloom, hashes)}
     if possible and not exact and inside is None:  # the filters are about all files
         return ExistsAnswer(pattern, True, False, None, None, index)
-    found = next(_found(snapshot, pattern, possible, inside), None)
+    found = next(_find_occurrences(snapshot, pattern, possible, inside), None)
     if found is not None:
         return ExistsAnswer(pattern, True, True, *found, index)
     unread = combine_unread([(label, find_unread(view.manifest)) for label, view in zip(labels, index.views, strict=False)])
@@ -77,7 +77,7 @@ def exists(
     return ExistsAnswer(pattern, False, certain, None, None, index)
 
 
-def _found(
+def _find_occurrences(
     snapshot: Snapshot, pattern: str, possible: set[int], inside: NDArray[np.bool_] | None
 ) -> Iterator[tuple[str, int]]:
     """Path and line of the first occurrence in each file that has one: files that have all its words come first."""

@@ -201,14 +201,14 @@ class _ScipExporter:
         defined = {occurrence.range for occurrence in occurrences}
         for start, end, kind in source.occurrences_between(0, len(source.text)):
             place = (*position(start), *position(end))
-            symbol = "" if kind in (DEFINITION, LABEL) or place in defined else self._meant(source, (start, end, kind))
+            symbol = "" if kind in (DEFINITION, LABEL) or place in defined else self._find_meant(source, (start, end, kind))
             if symbol:
                 occurrences[scip.Occurrence(place, symbol, _ROLES.get(kind & ~MEMBER, scip.READ))] = None
         language = source.language
         called = _SCIP_LANGUAGES.get(language, language.capitalize())
         return scip.Document(source.path, called, sorted(occurrences), list(symbols.values()), encoding=scip.UTF8)
 
-    def _meant(self, source: SourceFile, occurrence: Occurrence) -> str:
+    def _find_meant(self, source: SourceFile, occurrence: Occurrence) -> str:
         """The symbol that an occurrence means; empty where that is not certain."""
         start, end, _ = occurrence
         found = self._finder.resolver.resolve(source, source.spelled(start, end), occurrence)

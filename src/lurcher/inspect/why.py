@@ -128,7 +128,7 @@ def left_out(
             if row is not None and row.segment == NO_SEGMENT:
                 return path, _SKIPPED[SKIP_REASONS[row.place]]
             if _is_file(project.root.path / bare):
-                return path, _unlisted(project.root.path, bare, project.root.git)
+                return path, _explain_unlisted(project.root.path, bare, project.root.git)
     return None
 
 
@@ -139,7 +139,7 @@ def _is_file(place: Path) -> bool:
         return False
 
 
-def _unlisted(root: Path, path: str, in_git: bool) -> str:
+def _explain_unlisted(root: Path, path: str, in_git: bool) -> str:
     """The rule that keeps a file from being listed, if git knows it."""
     if decode.secret_path(path):
         return decode.SECRET_MESSAGE
@@ -298,9 +298,9 @@ def _verdict(
     if there is not None and gaps and gaps[0].here < gaps[0].there:
         said += f"; what it lacks most against hit {there.rank} is {gaps[0].stage}"
     lacking = [word.word for word in words if not word.here and word.idf > 0]
-    return said + (f"; it does not say {_listed(lacking)}" if lacking else "")
+    return said + (f"; it does not say {_join_words(lacking)}" if lacking else "")
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     shown = words[:4]
     return ", ".join(shown) + (f" and {len(words) - 4} more" if len(words) > 4 else "")

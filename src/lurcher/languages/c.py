@@ -359,9 +359,9 @@ class CResolver:
                 return (Target(place, 1.0),)
         if found.kind == "angle" and spec in _STANDARD_HEADERS:
             return ()
-        return self._inferred(path, folder, spec)
+        return self._infer_include(path, folder, spec)
 
-    def _inferred(self, path: str, folder: str, spec: str) -> tuple[Target, ...]:
+    def _infer_include(self, path: str, folder: str, spec: str) -> tuple[Target, ...]:
         while spec.startswith(("./", "../")):
             spec = spec.partition("/")[2]
         ranked = []

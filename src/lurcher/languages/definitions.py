@@ -115,7 +115,7 @@ def extract(
     comments = Comments(ruler.text, _disjoint(commented))
     founds: list[tuple[int, Found]] = []
     for rank, kind, captures in captured:
-        found: Found | None = _found(kind, captures, rules, ruler.text, wrappers)
+        found: Found | None = _read_match(kind, captures, rules, ruler.text, wrappers)
         if found is not None and rules.refine is not None:
             found = rules.refine(found, ruler.text)
         if found is not None and 0 < len(found.name) <= _LONGEST_NAME and len(found.owner) <= _LONGEST_NAME:
@@ -130,7 +130,7 @@ def extract(
     return placed.definitions(), comments
 
 
-def _found(kind: str, captures: Captures, rules: DefinitionRules, text: bytes, wrappers: dict[int, Range]) -> Found | None:
+def _read_match(kind: str, captures: Captures, rules: DefinitionRules, text: bytes, wrappers: dict[int, Range]) -> Found | None:
     """Read one match; only byte positions are taken from the tree."""
     node = captures["def"][0]
     names = captures.get("name")
@@ -217,7 +217,7 @@ class _Placement:
         if rules.merge_equations:
             equation = (scope, name, container, kind)
             if kind in _CALLABLE and equation == self._equation:
-                self._result[-1] = self._joined(self._result[-1], end)
+                self._result[-1] = self._extend_definition(self._result[-1], end)
                 return
             self._equation = equation
         begin = found.signature_start
@@ -255,7 +255,7 @@ class _Placement:
         ends_at_brace = end >= found.end and found.kind not in _CALLABLE
         return signature(self._ruler.text, begin, end, self._comments.inside(begin, end), ends_at_brace)
 
-    def _joined(self, previous: Definition, end: int) -> Definition:
+    def _extend_definition(self, previous: Definition, end: int) -> Definition:
         """A definition extended over the next of its equations."""
         return Definition(
             name=previous.name,

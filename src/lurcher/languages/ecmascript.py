@@ -122,7 +122,7 @@ _FUNCTION_NAME = pattern(rb"(?:async\s+)?function\s*\*?\s*([\w$]+)")
 def _refine(found: Found, text: bytes) -> Found | None:
     """Name what is assigned, unquote string names, and drop what only imports."""
     if found.kind == _ASSIGNED:
-        return _assigned(found, text)
+        return _read_assigned(found, text)
     if found.kind == _SET:
         return _set(found, text)
     if found.kind == "variable" and text.startswith((b"require(", b"import("), found.value_start):
@@ -134,7 +134,7 @@ def _refine(found: Found, text: bytes) -> Found | None:
     return found
 
 
-def _assigned(found: Found, text: bytes) -> Found | None:
+def _read_assigned(found: Found, text: bytes) -> Found | None:
     """`exports.parse = function`, `Foo.prototype.bar = function`, `module.exports = function named()`."""
     if not _PATH.match(found.name):
         return None
@@ -247,10 +247,10 @@ def _call(node: Node, text: bytes) -> Import | None:
     if first is None or first.type not in ("string", "template_string"):
         return None
     spec = literal(first, text)
-    return None if spec is None else Import(spec, _taken(node, text), line_of(node), kind)
+    return None if spec is None else Import(spec, _read_taken_names(node, text), line_of(node), kind)
 
 
-def _taken(call: Node, text: bytes) -> tuple[str, ...]:
+def _read_taken_names(call: Node, text: bytes) -> tuple[str, ...]:
     """The names in `const {a, b: c} = require(…)` and `require(…).a`."""
     parent = call.parent
     if parent is not None and parent.type == "await_expression":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lurcher.languages.base import PACKAGE, Resolver
 from lurcher.languages.detect import ecosystem_of, load_language
@@ -100,7 +100,7 @@ class Graph:
                     continue
                 seen = places.get(id(targets))
                 if seen is None:
-                    seen = places[id(targets)] = (targets, _grouped(targets, numbers, groups, known))
+                    seen = places[id(targets)] = (targets, _group_targets(targets, numbers, groups, known))
                 for group, names in seen[1]:
                     out.append((group, found.line, found.names if names is None else names))
         return cls(paths, groups, outs)
@@ -111,7 +111,7 @@ class Graph:
     def edges(self) -> Iterator[Edge]:
         """Every file-to-file edge once, by source and target."""
         for source, path in enumerate(self.paths):
-            merged = self._merged(source)
+            merged = self._merge_imports(source)
             for target in sorted(merged):
                 confidence, line, names = merged[target]
                 yield Edge(path, self.paths[target], names, line, confidence)
@@ -154,7 +154,7 @@ class Graph:
             found = []
             for far, (confidence, sign) in best.items():
                 near = -sign
-                line, names = self._said(near, far) if forward else self._said(far, near)
+                line, names = self._read_import(near, far) if forward else self._read_import(far, near)
                 found.append(Link(self.paths[far], hop, self.paths[near], names, line, confidence))
             links += sorted(found, key=lambda link: (-link.confidence, link.path))
             seen.update(best)
@@ -171,13 +171,13 @@ class Graph:
                     groups[group] = (certainty * share, -near)
         return groups
 
-    def _said(self, source: int, target: int) -> tuple[int, tuple[str, ...]]:
+    def _read_import(self, source: int, target: int) -> tuple[int, tuple[str, ...]]:
         """First line and all names of the imports by which one file leads to another."""
         leading = {group for group, _ in self._members[target]}
         entries = [(line, names) for group, line, names in self._outs[source] if group in leading]
         return min(line for line, _ in entries), tuple(dict.fromkeys(name for _, names in entries for name in names))
 
-    def _merged(self, source: int) -> dict[int, tuple[float, int, tuple[str, ...]]]:
+    def _merge_imports(self, source: int) -> dict[int, tuple[float, int, tuple[str, ...]]]:
         """Target to confidence, first line and all names over the imports of one file; a file does not import itself."""
         merged: dict[int, tuple[float, int, tuple[str, ...]]] = {}
         for group, line, names in self._outs[source]:
@@ -192,22 +192,8 @@ class Graph:
                     merged[target] = (max(confidence, known[0]), min(line, known[1]), together)
         return merged
 
-    def to_rows(self) -> dict[str, Any]:
-        """The graph as plain lists, for a file or a socket."""
-        return {
-            "paths": list(self.paths),
-            "groups": [[list(member) for member in group] for group in self._groups],
-            "imports": [[[group, line, *names] for group, line, names in out] for out in self._outs],
-        }
 
-    @classmethod
-    def from_rows(cls, rows: dict[str, Any]) -> Graph:
-        groups = [tuple((int(member), float(confidence)) for member, confidence in group) for group in rows["groups"]]
-        outs = [[(entry[0], entry[1], tuple(entry[2:])) for entry in out] for out in rows["imports"]]
-        return cls(rows["paths"], groups, outs)
-
-
-def _grouped(
+def _group_targets(
     targets: tuple[Target, ...], numbers: dict[str, int], groups: list[_Group], known: dict[_Group, int]
 ) -> list[tuple[int, tuple[str, ...] | None]]:
     """Numbers of the groups that make up an answer: one, or one per target where names lead to different files."""

@@ -82,27 +82,27 @@ class Configurations:
         known = self._known.get(path)
         if known is not None:
             return known
-        options = self._merged(path, set())
+        options = self._merge_options(path, set())
         if options.empty():
             references = self._tree.json(path).get("references")
             for entry in references if isinstance(references, list) else ():
                 for target in strings(at(entry, "path")):
                     place = joined(folder_of(path), target)
                     if place is not None and place.endswith(".json") and options.empty():
-                        options = self._merged(place, set())
+                        options = self._merge_options(place, set())
         self._known[path] = options
         return options
 
-    def _merged(self, path: str, seen: set[str]) -> _Options:
+    def _merge_options(self, path: str, seen: set[str]) -> _Options:
         """Own options over those that are extended; each file counts once, so that circles end."""
         settings = self._tree.json(path)
         folder = folder_of(path)
         options = _Options()
         seen.add(path)
         for parent in strings(settings.get("extends")):
-            place = self._extended(folder, parent)
+            place = self._find_extended(folder, parent)
             if place is not None and place not in seen and len(seen) < _MOST_EXTENDED:
-                inherited = self._merged(place, seen)
+                inherited = self._merge_options(place, seen)
                 if inherited.base is not None:
                     options.base = inherited.base
                 if inherited.paths or inherited.exact:
@@ -115,7 +115,7 @@ class Configurations:
             options.paths, options.exact = _patterns(paths, folder if options.base is None else options.base)
         return options
 
-    def _extended(self, folder: str, parent: str) -> str | None:
+    def _find_extended(self, folder: str, parent: str) -> str | None:
         if not parent.startswith("."):
             return None
         place = joined(folder, parent)
@@ -180,7 +180,7 @@ class Packages:
         for home in self._by_name.get(name, ()):
             entry = self._entry(home, inside)
             if entry is not None:
-                found[entry[0]] = min(entry[1], self._listed(folder, home, name))
+                found[entry[0]] = min(entry[1], self._rate_dependency(folder, home, name))
         if not found:
             return ()
         best = max(found.values())
@@ -200,7 +200,7 @@ class Packages:
         """The file behind a package's name, or behind a path inside it."""
         exports = self._settings[home].get("exports")
         if exports is not None:
-            entry = self._first(home, _exported(exports, f"./{inside}" if inside else "."))
+            entry = self._first(home, _list_exported(exports, f"./{inside}" if inside else "."))
             if entry is not None:
                 return entry
         if inside:
@@ -259,11 +259,11 @@ class Packages:
         for home in self._around(folder):
             imports = self._settings[home].get("imports")
             if isinstance(imports, dict):
-                entry = self._first(home, _exported(imports, spec))
+                entry = self._first(home, _list_exported(imports, spec))
                 return (Target(*entry),) if entry is not None else ()
         return ()
 
-    def _listed(self, folder: str, home: str, name: str) -> float:
+    def _rate_dependency(self, folder: str, home: str, name: str) -> float:
         """Certain if the importer is inside the package, or a package around it depends on that, or shares its workspace."""
         if self._workspace or not home or folder == home or folder.startswith(f"{home}/"):
             return 1.0
@@ -283,7 +283,7 @@ class Packages:
             folder = folder_of(folder)
 
 
-def _exported(exports: Any, key: str) -> list[str]:
+def _list_exported(exports: Any, key: str) -> list[str]:
     """Targets of a key in `exports` or `imports`, over all conditions, in the order they are written."""
     if isinstance(exports, dict) and any(isinstance(name, str) and name.startswith((".", "#")) for name in exports):
         if key in exports:

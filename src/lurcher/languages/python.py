@@ -311,7 +311,7 @@ class PythonResolver:
             path = _under(base, name.replace(".", "/")) if name else base
         else:
             top = spec.partition(".")[0]
-            absolute = self._searched(folder, spec.replace(".", "/"), top, self._tops[top])
+            absolute = self._search_roots(folder, spec.replace(".", "/"), top, self._tops[top])
             if absolute is None:
                 return None
             path, sure = absolute
@@ -356,7 +356,7 @@ class PythonResolver:
             return self._modules[_under(place, "__init__")]
         return self._modules.get(place)
 
-    def _searched(self, folder: str, path: str, top: str, roots: list[str]) -> tuple[str, float] | None:
+    def _search_roots(self, folder: str, path: str, top: str, roots: list[str]) -> tuple[str, float] | None:
         own = folder
         while own in self._packages:
             own = folder_of(own) if own else "."

@@ -252,27 +252,27 @@ class _SyntaxParser:
             if character == "\\":
                 position = self._escape(position, depth)
             elif character == "[":
-                self._cut()
+                self._end_piece()
                 position = self._class_end(position)
                 position = self._repeat_end(position)
             elif character == "(":
-                self._cut()
+                self._end_piece()
                 depth += 1
                 position = self._flags_end(position)
             elif character == ")":
-                self._cut()
+                self._end_piece()
                 depth = max(depth - 1, 0)
                 position = self._repeat_end(position + 1)
             elif character == "|":
-                self._cut()
+                self._end_piece()
                 self._certain = self._certain and depth > 0
                 position += 1
             elif character in ".^$":
-                self._cut()
+                self._end_piece()
                 position = self._repeat_end(position + 1)
             else:
                 position = self._literal(character, position + 1, depth)
-        self._cut()
+        self._end_piece()
         runs = tuple(self._runs) if self._certain else ()
         return Syntax(runs, bool(self._literals), any(c.isupper() for c in self._literals))
 
@@ -282,7 +282,7 @@ class _SyntaxParser:
         if end > following:
             if self._text[following] == "+" and depth == 0:
                 self._run += character
-            self._cut()
+            self._end_piece()
             return end
         if depth == 0:
             self._run += character
@@ -294,11 +294,11 @@ class _SyntaxParser:
             end = self._text.find("\\E", position)
             quoted = self._text[position + 2 : end if end >= 0 else None]
             self._literals += quoted
-            self._cut()
+            self._end_piece()
             return end + 2 if end >= 0 else len(self._text)
         if name.isalnum():
             # A class, an assertion, a code point or a control character: not a literal run.
-            self._cut()
+            self._end_piece()
             end = position + 2
             if name in "pPx" and self._text[end : end + 1] == "{":
                 end = self._text.find("}", end) + 1 or len(self._text)
@@ -342,7 +342,7 @@ class _SyntaxParser:
         found = _REPEATS.match(self._text, position)
         return found.end() if found else position
 
-    def _cut(self) -> None:
+    def _end_piece(self) -> None:
         if self._run:
             self._runs.append(self._run)
             self._run = ""

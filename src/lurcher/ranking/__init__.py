@@ -125,7 +125,7 @@ class Ranking:
         """Multiply every score by the factor of a stage, the last one; the order stays."""
         self._last = stage
 
-    def _weighed(self, score: float) -> float:
+    def _weigh(self, score: float) -> float:
         return score if self._last is None or self._last.factor is None else score * self._last.factor
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class Ranking:
     def at(self, position: int) -> tuple[int, float]:
         """A unit and its score."""
         self._order_until(position)
-        return int(self._units[position]), self._weighed(float(self._scores[position]))
+        return int(self._units[position]), self._weigh(float(self._scores[position]))
 
     def unit(self, position: int) -> int:
         self._order_until(position)
@@ -184,7 +184,7 @@ class Ranking:
     @property
     def scores(self) -> list[float]:
         self._order_until(len(self))
-        return [self._weighed(score) for score in self._scores.tolist()]
+        return [self._weigh(score) for score in self._scores.tolist()]
 
 
 _COMMON_FOLDER_SHARE = 0.5

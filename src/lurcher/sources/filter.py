@@ -83,7 +83,7 @@ class Sieve:
                 reason = self.enter(folder, tracked)
             extension = name.rpartition(".")[2]
             if rules:
-                reason = self._ruled(path, folder, name, extension, reason, ignored)
+                reason = self._apply_rules(path, folder, name, extension, reason, ignored)
             elif reason is None and (extension in listed or name in locks):
                 reason = name_reason(name, extension)
             # Neither git nor a `.lurcherignore` can include it: a repository does not decide about secrets.
@@ -177,7 +177,7 @@ class Sieve:
                 self.stacks[path] = known
         return known
 
-    def _ruled(
+    def _apply_rules(
         self, path: str, folder: str, name: str, extension: str, reason: str | None, ignored: bool
     ) -> str | None:
         """As without rules, but a pattern that matches the file itself overrules its name and its folder's name.

@@ -222,7 +222,7 @@ class _Claim:
 def find_python_package(name: str, version: str, root: Path) -> Library | None:
     sites, others = _sites(root), False
     for site in sites if _PYTHON_NAME.fullmatch(name) else ():
-        found = _installed(site, name) or _editable(site, name)
+        found = _find_installed(site, name) or _editable(site, name)
         if found is not None and version in ("", found.version):
             return found
         others = others or found is not None
@@ -242,7 +242,7 @@ def _sites(root: Path) -> list[Path]:
     return list(found | dict.fromkeys(path.resolve() for path in running if path.is_dir()))
 
 
-def _installed(site: Path, name: str) -> Library | None:
+def _find_installed(site: Path, name: str) -> Library | None:
     place = site.joinpath(*name.split("."))
     if place.is_dir():
         return _package(site, place, name)
@@ -277,7 +277,7 @@ def _claims(site: Path, name: str) -> Iterator[_Claim]:
         if inside not in text:
             continue
         files = []
-        for path in _recorded(text):
+        for path in _read_record(text):
             if path.startswith(f"{inside}/"):
                 files.append(path[len(inside) + 1 :])
             elif path in (f"{inside}.py", f"{inside}.pyi"):
@@ -286,7 +286,7 @@ def _claims(site: Path, name: str) -> Iterator[_Claim]:
             yield _Claim(info.name.partition("-")[0], _version_in(info / "METADATA", info), info / "RECORD", tuple(files))
 
 
-def _recorded(text: str) -> Iterator[str]:
+def _read_record(text: str) -> Iterator[str]:
     try:
         for row in csv.reader(text.splitlines()):
             if row:
@@ -337,15 +337,15 @@ def _editable(site: Path, name: str) -> Library | None:
 def _say_import_name(site: Path, name: str) -> None:
     """Raises where a name is a distribution's, which is imported by another one."""
     for info in _infos(site, ".dist-info"):
-        if _normalised(info.name.partition("-")[0]) != _normalised(name):
+        if _normalise_name(info.name.partition("-")[0]) != _normalise_name(name):
             continue
-        tops = {path.partition("/")[0] for path in _recorded(content_of(info / "RECORD")) if path.endswith(".py")}
+        tops = {path.partition("/")[0] for path in _read_record(content_of(info / "RECORD")) if path.endswith(".py")}
         names = sorted(top.removesuffix(".py") for top in tops if _PYTHON_NAME.fullmatch(top.removesuffix(".py")))
         if names:
             raise UsageError(f"{name} is not what code imports", f"it installs: {', '.join(names[:8])}")
 
 
-def _normalised(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -395,7 +395,7 @@ def find_go_module(name: str, version: str, root: Path) -> Library | None:
     versions = {unescaped(entry.partition("@")[2]): Path(folder, entry) for entry in there}
     versions = {number: path for number, path in versions.items() if text_of(number) and path.is_dir()}
     required = root / "go.mod"
-    wanted = version or _required(content_of(required), name)
+    wanted = version or _find_required(content_of(required), name)
     chosen = wanted if wanted in versions else "" if version else max(versions, key=order_of, default="")
     if not chosen:
         return None
@@ -420,7 +420,7 @@ def unescaped(text: str) -> str:
     return re.sub("!([a-z])", lambda found: found[1].upper(), text)
 
 
-def _required(text: str, name: str) -> str:
+def _find_required(text: str, name: str) -> str:
     found = re.search(rf"^\s*(?:require\s+)?{re.escape(name)}\s+(v\S+)", text, re.M)
     return found[1] if found else ""
 

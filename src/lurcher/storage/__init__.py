@@ -89,15 +89,15 @@ class IndexFolder:
     def container(self, name: str) -> Container:
         if name in self.memory:
             return self.memory[name]
-        return self._mapped(name, "segment")
+        return self._map_container(name, "segment")
 
     def open_file(self, name: str, kind: str) -> Container:
         """Open a file of another `kind` than segment."""
         if name in self.memory:
             return self.memory[name]
-        return self._mapped(name, kind)
+        return self._map_container(name, kind)
 
-    def _mapped(self, name: str, kind: str) -> Container:
+    def _map_container(self, name: str, kind: str) -> Container:
         place = os.path.join(self.place, name)
         reference = self._opened.get(name)
         known = None if reference is None else reference()
@@ -295,9 +295,9 @@ class IndexFolder:
         """Hold the writer's lock; the system frees it when the process dies."""
         from contextlib import contextmanager  # slow to import, and most queries write nothing
 
-        return contextmanager(self._locked)(seconds)
+        return contextmanager(self._hold_lock)(seconds)
 
-    def _locked(self, seconds: float) -> Iterator[None]:
+    def _hold_lock(self, seconds: float) -> Iterator[None]:
         from lurcher.storage import disk
 
         try:

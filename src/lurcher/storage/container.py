@@ -184,7 +184,7 @@ class Container:
             raise self.corrupt(f"it has no section '{name}'")
         position, length = entry.position, entry.length
         if entry.kind == PACKED:
-            return self._packed(name).read(start, end)
+            return self._open_packed(name).read(start, end)
         end = length if end is None else end
         if not 0 <= start <= end <= length:
             raise self.corrupt(f"section '{name}' is shorter than it should be")
@@ -218,7 +218,7 @@ class Container:
                 self._verify(name, position, length, sums, block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, length))
         return self._buffer[position : position + length]
 
-    def _packed(self, name: str) -> PackedSection:
+    def _open_packed(self, name: str) -> PackedSection:
         known = self._unpackers.get(name)
         if known is None:
             entry = self._table[name]
@@ -227,11 +227,11 @@ class Container:
         return known
 
     def _make_packed(self, name: str, stored: memoryview, listed: memoryview) -> PackedSection:
-        return PackedSection(name, stored, listed, partial(self._damaged, self.name))
+        return PackedSection(name, stored, listed, partial(self._damage_error, self.name))
 
     def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
         """The compressed blocks [first, last) of a packed section, each with its checksum, which is not verified."""
-        return self._packed(name).stored(first, last)
+        return self._open_packed(name).stored(first, last)
 
     def is_packed(self, name: str) -> bool:
         return name in self._table and self._table[name].kind == PACKED
@@ -263,7 +263,7 @@ class Container:
         """Bytes of a section, unpacked."""
         entry = self._table.get(name)
         if entry is not None and entry.kind == PACKED:
-            return self._packed(name).length
+            return self._open_packed(name).length
         return entry.length if entry else 0
 
     def typed_section(self, name: str, kind: str) -> memoryview:
@@ -294,7 +294,7 @@ class Container:
         self._checked.clear()
         for name, entry in self._table.items():
             if entry.kind == PACKED:
-                self._packed(name).verify()
+                self._open_packed(name).verify()
             else:
                 self.section(name)
         position = _HEADER_BYTES
@@ -326,10 +326,10 @@ class Container:
 
     def corrupt(self, reason: str) -> LurcherError:
         """The error to raise for a file with wrong content."""
-        return self._damaged(self.name, reason)
+        return self._damage_error(self.name, reason)
 
     @classmethod
-    def _damaged(cls, name: str, reason: str) -> LurcherError:
+    def _damage_error(cls, name: str, reason: str) -> LurcherError:
         return cls.ERROR(f"{cls.WHAT} {name} is damaged: {reason}", cls.HINT)
 
     def release_pages(self) -> None:

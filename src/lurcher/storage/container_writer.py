@@ -49,7 +49,7 @@ class ContainerWriter:
         self._name = name
         self._table[name] = [kind, self._position, 0, []]
         self._sums = _BlockChecksums()
-        self._packer = _Packer(self._stored) if kind == PACKED else None
+        self._packer = _Packer(self._store) if kind == PACKED else None
 
     def write(self, data: bytes | memoryview) -> None:
         """Append to the current section."""
@@ -57,7 +57,7 @@ class ContainerWriter:
             self._packer.write(data)
         else:
             self._sums.add(data)
-            self._stored(data)
+            self._store(data)
 
     @property
     def packed_length(self) -> int:
@@ -89,7 +89,7 @@ class ContainerWriter:
         self._out(footer)
         return blake2b(contents + footer, digest_size=DIGEST_BYTES).hexdigest()
 
-    def _stored(self, data: bytes | memoryview) -> None:
+    def _store(self, data: bytes | memoryview) -> None:
         if len(data):
             self._out(data)
 

@@ -123,12 +123,12 @@ class Snapshot(TableSnapshot[Segment]):
 
     @cached_property
     def unit_file(self) -> NDArray[np.int64]:
-        return self._numbered("units", "file", "files")
+        return self._number_rows("units", "file", "files")
 
     @cached_property
     def first_unit(self) -> NDArray[np.int64]:
         """The number of each file's first unit."""
-        return self._numbered("files", "unit", "units")
+        return self._number_rows("files", "unit", "units")
 
     @cached_property
     def unit_counts(self) -> NDArray[np.int64]:
@@ -152,12 +152,12 @@ class Snapshot(TableSnapshot[Segment]):
 
     @cached_property
     def definition_file(self) -> NDArray[np.int64]:
-        return self._numbered("definitions", "file", "files")
+        return self._number_rows("definitions", "file", "files")
 
     @cached_property
     def definition_unit(self) -> NDArray[np.int64]:
         """The unit in which each definition begins."""
-        return self._numbered("definitions", "unit", "units")
+        return self._number_rows("definitions", "unit", "units")
 
     @cached_property
     def definition_start(self) -> NDArray[Any]:

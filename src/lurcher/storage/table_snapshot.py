@@ -75,7 +75,7 @@ class TableSnapshot(Generic[AnySegment]):
             position -= 1
         return self.segments[position], number - bases[position]
 
-    def _numbered(self, kind: str, column: str, base: str) -> NDArray[np.int64]:
+    def _number_rows(self, kind: str, column: str, base: str) -> NDArray[np.int64]:
         """A column of row numbers of the table `base`, converted from numbers within a segment to numbers over all."""
         parts = []
         for segment, offset in zip(self.segments, self._bases[base], strict=False):

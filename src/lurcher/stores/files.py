@@ -255,7 +255,7 @@ class StoredContainer(Container):
     def __init__(self, blocks: _Blocks, size: int, name: str) -> None:
         self._blocks = blocks
         if size < len(MAGIC) + FOOTER.size:
-            raise self._damaged(name, "it is too short")
+            raise self._damage_error(name, "it is too short")
         blocks.load(0, 1)
         blocks.load(size - FOOTER.size, size)
         contents = FOOTER.unpack(blocks.data[size - FOOTER.size : size])[0]
@@ -281,7 +281,7 @@ class StoredContainer(Container):
 
     def _make_packed(self, name: str, stored: memoryview, listed: memoryview) -> PackedSection:
         load = partial(self._load_stored, self._blocks, self._table[name].position, len(stored))
-        return _StoredText(name, stored, listed, partial(self._damaged, self.name), load)
+        return _StoredText(name, stored, listed, partial(self._damage_error, self.name), load)
 
     @staticmethod
     def _load_stored(blocks: _Blocks, position: int, length: int, start: int, end: int) -> None:

@@ -198,7 +198,7 @@ class RecordSections:
     def __init__(self, records: Sequence[Record], dims: int) -> None:
         import numpy as np
 
-        def joined(section: str) -> bytes:
+        def join(section: str) -> bytes:
             place = RECORD_SECTIONS.index(section)
             return b"".join([record.sections[place] for record in records])
 
@@ -210,7 +210,7 @@ class RecordSections:
             "files": len(records), "units": int(units.sum()), "definitions": int(definitions.sum()), "imports": 0,
             "languages": list(languages), "dims": dims,
         }  # fmt: skip
-        files = np.frombuffer(joined("file"), FILE).copy()
+        files = np.frombuffer(join("file"), FILE).copy()
         if (files["units"] != units).any() or (files["definitions"] != definitions).any():
             raise damaged_error("record")
         strings, paths = (
@@ -220,11 +220,11 @@ class RecordSections:
         files["path"], files["strings"], files["language"] = _starts(paths), _starts(strings), numbers
         files["occurrences"] = 0
         owner = np.arange(len(records))
-        unit_rows = np.frombuffer(joined("units"), UNIT).copy()
+        unit_rows = np.frombuffer(join("units"), UNIT).copy()
         unit_rows["file"] = np.repeat(owner, units)
         named = unit_rows["definition"] >= 0
         unit_rows["definition"][named] += np.repeat(files["definition"], units)[named].astype(np.int32)
-        rows = np.frombuffer(joined("definitions"), DEFINITION).copy()
+        rows = np.frombuffer(join("definitions"), DEFINITION).copy()
         holders = np.repeat(owner, definitions)
         rows["file"] = holders
         rows["unit"] += files["unit"][holders]
@@ -232,7 +232,7 @@ class RecordSections:
             rows[column] += files["strings"][holders]
         self._tables = {"files": files, "units": unit_rows, "definitions": rows}
         self._bytes = {
-            "strings": joined("strings"), "paths": joined("path"), "imports": b"", "import_texts": b"", "occurrences": b"",
+            "strings": join("strings"), "paths": join("path"), "imports": b"", "import_texts": b"", "occurrences": b"",
         }  # fmt: skip
         self._text = int(files["size"].sum(dtype=np.int64))
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -241,7 +241,7 @@ class RecordSections:
                 ("vectors", "vectors", "i1"), ("vector_scales", "scales", "<f4"), ("cards", "card", "i1"),
                 ("card_scales", "card_scale", "<f4"),
             ):  # fmt: skip
-                self._arrays[name] = np.frombuffer(joined(section), kind)
+                self._arrays[name] = np.frombuffer(join(section), kind)
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         whole = self._bytes.get(name)
@@ -286,15 +286,15 @@ class AssembledSegment(Segment):
         dims = dims if all(record.dims == dims for record in records) else 0
         super().__init__(cast(Container, RecordSections(records, dims)), None, prefix)
         self._records = list(records)
-        self._words = self._joined("words", "<u8")
-        self._counts = self._joined("rows", "<u4").astype(np.int64)
+        self._words = self._join_section("words", "<u8")
+        self._counts = self._join_section("rows", "<u4").astype(np.int64)
         self._starts = np.cumsum(self._counts) - self._counts
         if int(self._counts.sum()) != sum(record.rows for record in records):
             raise damaged_error("record")
         self._found: list[dict[str, tuple[NDArray[np.int64], NDArray[np.uint8]]]] = []
         """By the number of a term, which it gets when it is first looked up: its postings in each family."""
 
-    def _joined(self, section: str, kind: str) -> NDArray[Any]:
+    def _join_section(self, section: str, kind: str) -> NDArray[Any]:
         import numpy as np
 
         place = RECORD_SECTIONS.index(section)
@@ -302,7 +302,7 @@ class AssembledSegment(Segment):
 
     @cached_property
     def _rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        return self._joined("families", "u1"), self._joined("owners", "<u4"), self._joined("counts", "u1")
+        return self._join_section("families", "u1"), self._join_section("owners", "<u4"), self._join_section("counts", "u1")
 
     @cached_property
     def _holder(self) -> NDArray[np.int64]:

@@ -27,8 +27,8 @@ _DIM = "opacity:.65"
 
 def draw_answer(answer: Answer) -> str:
     notes = [answer.caveat, *(f"note: {note.reason}" for note in answer.degraded), answer.nothing]
-    said = [f"<p><em>{_shown(note)}</em></p>" for note in notes if note]
-    count = f'<p style="{_DIM}">{_shown(answer.counted)}</p>' if answer.hits else ""
+    said = [f"<p><em>{_html(note)}</em></p>" for note in notes if note]
+    count = f'<p style="{_DIM}">{_html(answer.counted)}</p>' if answer.hits else ""
     return f'<div class="lurcher-answer">{"".join(said)}{"".join(map(_hit, answer.hits))}{count}</div>'
 
 
@@ -41,14 +41,14 @@ def _hit(hit: Hit) -> str:
 
 
 def _commit(hit: Hit, commit: CommitInfo) -> str:
-    verdict = "" if commit.outcome.verdict == "success" else f" <b>{_shown(commit.outcome.verdict)}</b>"
-    head = f"<code>{_shown(commit.sha[:10])}</code> {_shown(commit.date[:10])} {_shown(commit.author)}{verdict}"
+    verdict = "" if commit.outcome.verdict == "success" else f" <b>{_html(commit.outcome.verdict)}</b>"
+    head = f"<code>{_html(commit.sha[:10])}</code> {_html(commit.date[:10])} {_html(commit.author)}{verdict}"
     return f"<div>{head} {_score(hit.score)}{_block(hit.text or commit.subject, '', 0)}</div>"
 
 
 def _place(place: Place, path: str, language: str) -> str:
-    name = f" <b>{_shown(place.symbol)}</b>" if place.symbol else ""
-    head = f"<code>{_shown(path)}:{place.start_line}-{place.end_line}</code>{name} {_score(place.score)}"
+    name = f" <b>{_html(place.symbol)}</b>" if place.symbol else ""
+    head = f"<code>{_html(path)}:{place.start_line}-{place.end_line}</code>{name} {_score(place.score)}"
     return head + (_block(place.text, language, place.start_line) if place.text else "")
 
 
@@ -62,7 +62,7 @@ def _block(text: str, language: str, first: int) -> str:
     kept = "\n".join(lines[:MAX_LINES])
     html, at = [], 0
     for start, end, kind in syntax_spans(kept, language) or () if language else ():
-        html += [escape(printable_lines(kept[at:start])), *_coloured(kept[start:end], _COLOURS[kind])]
+        html += [escape(printable_lines(kept[at:start])), *_colour(kept[start:end], _COLOURS[kind])]
         at = end
     rows = "".join((*html, escape(printable_lines(kept[at:])))).split("\n")
     if first:
@@ -74,11 +74,11 @@ def _block(text: str, language: str, first: int) -> str:
     return f'<pre style="{_CODE}">{chr(10).join(rows)}</pre>'
 
 
-def _coloured(text: str, style: str) -> list[str]:
+def _colour(text: str, style: str) -> list[str]:
     """A coloured part, closed and opened again at each end of a line, so that lines can be numbered."""
     parts = [f'<span style="{style}">{escape(printable(line))}</span>' if line else "" for line in text.split("\n")]
     return ["\n".join(parts)]
 
 
-def _shown(text: str) -> str:
+def _html(text: str) -> str:
     return escape(printable(text))

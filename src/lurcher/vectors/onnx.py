@@ -54,7 +54,7 @@ def find_model(named: str, key: str) -> ModelFiles:
             raise ModelError(f"there is no folder {named}", hint)
         return _files_in(path, named)
     # A hub name never means a local folder: a repository could have one of that name, with a model of its own.
-    folder = _cached(named)
+    folder = _find_cached(named)
     if folder is None:
         here = f"; if you mean the folder, write ./{named}" if Path(named).is_dir() else ""
         raise ModelError(f"the model {named} is not on this machine", f"run: {download_command(named)}{here}")
@@ -80,7 +80,7 @@ def _files_in(folder: Path, named: str) -> ModelFiles:
     return ModelFiles(models[0], tokenizer, about if about.is_file() else None)
 
 
-def _cached(name: str) -> Path | None:
+def _find_cached(name: str) -> Path | None:
     """The revision of a model's main branch in the hub cache, otherwise any."""
     hub = user_files.hub_folder()
     if hub is None:

@@ -345,7 +345,7 @@ class Table:
             places = unseen[first : first + _COMPOSE_BATCH]
             from lurcher.vectors.quantise import quantise
 
-            numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
+            numbers[places], scales[places] = quantise(self._compose([terms[i] for i in places.tolist()]))
         return numbers, scales
 
     def packed_rows(self, found: NDArray[np.int64]) -> tuple[PackedRows, NDArray[np.float32]]:
@@ -354,7 +354,7 @@ class Table:
 
         return PackedRows(self._file.array("rows", "u1"), self.meta.bits, self.dims), self._scales("scales")[found]
 
-    def _composed(self, terms: Sequence[str]) -> NDArray[np.float32]:
+    def _compose(self, terms: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of unseen terms: the mean of their n-grams or pieces, zero where they have none."""
         import numpy as np
 

@@ -363,7 +363,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
                 try:
                     found = other.read_from_disk()
                 except (IndexError_, OSError) as problem:
-                    notes.append(_unshared(other, problem))
+                    notes.append(_describe_unshared(other, problem))
                     break
                 if found is None:
                     break
@@ -372,7 +372,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
                 except CorruptIndex as problem:
                     if other.identity() != identity:
                         continue  # its writer has replaced what we were about to link
-                    notes.append(_unshared(other, problem))
+                    notes.append(_describe_unshared(other, problem))
                     break
                 except OSError as error:
                     self.store.fall_back_to_memory(error)
@@ -411,7 +411,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         return updated
 
 
-def _unshared(other: HistoryIndex, problem: IndexError_ | OSError) -> Degraded:
+def _describe_unshared(other: HistoryIndex, problem: IndexError_ | OSError) -> Degraded:
     reason = problem.message if isinstance(problem, IndexError_) else f"it cannot be read: {problem.strerror}"
     return Degraded("history", f"the history index of {other.top} could not be shared: {reason}", "")
 

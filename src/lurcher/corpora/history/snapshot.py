@@ -135,7 +135,7 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
 
     @cached_property
     def first_change(self) -> NDArray[np.int64]:
-        return self._numbered("commits", "change", "changes")
+        return self._number_rows("commits", "change", "changes")
 
     @cached_property
     def commit_changes(self) -> NDArray[Any]:
@@ -144,7 +144,7 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
 
     @cached_property
     def first_hunk(self) -> NDArray[np.int64]:
-        return self._numbered("commits", "hunk", "hunks")
+        return self._number_rows("commits", "hunk", "hunks")
 
     @cached_property
     def commit_hunks(self) -> NDArray[Any]:
@@ -153,11 +153,11 @@ class HistorySnapshot(TableSnapshot[HistorySegment]):
 
     @cached_property
     def hunk_commit(self) -> NDArray[np.int64]:
-        return self._numbered("hunks", "commit", "commits")
+        return self._number_rows("hunks", "commit", "commits")
 
     @cached_property
     def change_commit(self) -> NDArray[np.int64]:
-        return self._numbered("changes", "commit", "commits")
+        return self._number_rows("changes", "commit", "commits")
 
     @cached_property
     def hunk_change(self) -> NDArray[np.int64]:

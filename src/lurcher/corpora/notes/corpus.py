@@ -320,10 +320,10 @@ class NotesCorpus:
         )
         return search_notes(
             snapshot, views, query, self._workspace.narrow(query.filter), self._settings, self._workspace.model,
-            lambda: self._modified(views), fingerprint, lap,
+            lambda: self._read_change_times(views), fingerprint, lap,
         )  # fmt: skip
 
-    def _modified(self, views: Sequence[View]) -> dict[str, int]:
+    def _read_change_times(self, views: Sequence[View]) -> dict[str, int]:
         """When each file was last written, in seconds."""
         return {
             label + path: row.mtime_ns // 1_000_000_000

@@ -133,7 +133,7 @@ class _TermStatistics:
         owners, counts = self._snapshot.postings(field, term)
         if len(owners) and field not in UNIT_FAMILIES:
             owners, counts = spread_to_units(self._snapshot, owners, counts)
-        return self._kept(owners, counts)
+        return self._keep_allowed(owners, counts)
 
     def add_to_notes(self, term: str, share: float, together: NDArray[np.float64]) -> None:
         """Add the counts of a term in whole notes, times `share`."""
@@ -143,7 +143,7 @@ class _TermStatistics:
     def in_files(self, term: str) -> NDArray[np.float64]:
         import numpy as np
 
-        owners, counts = self._kept(*self._snapshot.postings("body", term))
+        owners, counts = self._keep_allowed(*self._snapshot.postings("body", term))
         return np.bincount(self._snapshot.unit_file[owners], counts, self._snapshot.file_total).astype(np.float64)
 
     def of_notes(self, together: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -155,7 +155,7 @@ class _TermStatistics:
         rarity = compute_idf(self._notes, int(np.count_nonzero(together))) ** RARITY
         return rarity, together / (together + self._wide)
 
-    def _kept(self, owners: NDArray[np.int64], counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _keep_allowed(self, owners: NDArray[np.int64], counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
         if self._units is None:
             return owners, counts
         kept = self._units[owners]

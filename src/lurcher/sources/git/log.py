@@ -322,7 +322,7 @@ class _CommitReader:
         position, careful = 0, _CAREFUL_FIRST
         while position < len(shas):
             before = position
-            for parsed in self._diffed(shas[position:], *_PATCHES):
+            for parsed in self._read_diffs(shas[position:], *_PATCHES):
                 yield parsed.commit
                 position += 1
             if position < len(shas):
@@ -337,7 +337,7 @@ class _CommitReader:
         listed: dict[str, Parsed] = {}
         position = 0
         while position < len(shas):
-            for parsed in self._diffed(shas[position:], "--no-renames", patches=False):
+            for parsed in self._read_diffs(shas[position:], "--no-renames", patches=False):
                 listed[parsed.commit.sha] = parsed
                 position += 1
             position += 1  # skip the one whose trees are missing
@@ -345,7 +345,7 @@ class _CommitReader:
         whole = [
             sha for sha in shas if sha in listed and all(a in present and b in present for a, b in listed[sha].objects)
         ]
-        found = {parsed.commit.sha: parsed.commit for parsed in self._diffed(whole, *_PATCHES)}
+        found = {parsed.commit.sha: parsed.commit for parsed in self._read_diffs(whole, *_PATCHES)}
         for sha in shas:
             if sha in found:
                 yield found[sha]
@@ -363,7 +363,7 @@ class _CommitReader:
         self._losses.commits += 1
         self._losses.paths += len(pairs) - len(paths)
         shown = {}
-        for found in self._diffed([commit.sha], *_PATCHES, "--no-renames", "--", *paths) if paths else ():
+        for found in self._read_diffs([commit.sha], *_PATCHES, "--no-renames", "--", *paths) if paths else ():
             shown = {change.path: change for change in found.commit.changes}
         return replace(commit, changes=tuple(shown.get(change.path, change) for change in commit.changes))
 
@@ -388,7 +388,7 @@ class _CommitReader:
         output, _ = process.communicate(data)
         return null | set(output.decode("ascii", "replace").split())
 
-    def _diffed(self, shas: Sequence[str], *options: str, patches: bool = True) -> Iterator[Parsed]:
+    def _read_diffs(self, shas: Sequence[str], *options: str, patches: bool = True) -> Iterator[Parsed]:
         return self._run(shas, patches, *_TREES, *options)
 
     def _run(self, shas: Sequence[str], patches: bool, *arguments: str) -> Iterator[Parsed]:

@@ -94,7 +94,7 @@ class _WorkTree:
             top.stop()
         if nested:
             self.seen = {entry.path for entry in self.sieve.entries}
-            self._nested(nested, top.found)
+            self._add_nested(nested, top.found)
         signature = None
         if self.reliable and len(self.sieve.folders) <= MAX_FOLDERS:
             files = self.rule_files | self.sieve.watched
@@ -167,7 +167,7 @@ class _WorkTree:
 
     # -- nested repositories ----------------------------------------------------------------------------------------------
 
-    def _nested(self, first: list[tuple[str, bool]], own: Repository | None) -> None:
+    def _add_nested(self, first: list[tuple[str, bool]], own: Repository | None) -> None:
         """Add the nested repositories, each once: linked work trees of one that is listed are skipped."""
         listed = {own.common} if own else set()
         linked: list[tuple[str, Repository, int]] = []
@@ -176,7 +176,7 @@ class _WorkTree:
 
         def admit(found: list[tuple[str, bool]], depth: int) -> None:
             for path, tracked in sorted(found):
-                inner = self._admitted(path, tracked, depth)
+                inner = self._admit_repository(path, tracked, depth)
                 if inner is not None and inner.linked:
                     linked.append((path, inner, depth))
                 elif inner is not None:
@@ -204,7 +204,7 @@ class _WorkTree:
             for tree, _ in running:
                 tree.stop()
 
-    def _admitted(self, path: str, tracked: bool, depth: int) -> Repository | None:
+    def _admit_repository(self, path: str, tracked: bool, depth: int) -> Repository | None:
         """The repository in a folder, if its files are to be listed."""
         reason = self.sieve.enter(path, tracked)
         if reason is not None:
@@ -317,14 +317,14 @@ class _WorkTree:
             ]
             if not candidates:
                 return
-            ignored = self._ignored(tree, candidates)
+            ignored = self._list_ignored(tree, candidates)
             if ignored is None or len(sieve.folders) > MAX_FOLDERS:
                 break
             for path in ignored:
                 sieve.forget(path)
         self.reliable = False
 
-    def _ignored(self, tree: _GitProcesses, folders: list[str]) -> list[str] | None:
+    def _list_ignored(self, tree: _GitProcesses, folders: list[str]) -> list[str] | None:
         # The "./" keeps git from reading a name such as ":(top)" as pathspec magic.
         skip = len(tree.prefix)
         data = "".join(f"./{path[skip:]}\0" for path in folders).encode()

@@ -77,7 +77,7 @@ def _plain(command: Sequence[str]) -> Entry:
     return {"command": command[0], "args": list(command[1:])}
 
 
-def _typed(command: Sequence[str]) -> Entry:
+def _typed_entry(command: Sequence[str]) -> Entry:
     return {"type": "stdio", **_plain(command)}
 
 
@@ -85,12 +85,12 @@ def _custom(command: Sequence[str]) -> Entry:
     return {"source": "custom", **_plain(command)}
 
 
-def _listed(command: Sequence[str]) -> Entry:
+def _listed_entry(command: Sequence[str]) -> Entry:
     return {"type": "local", "command": list(command), "enabled": True}
 
 
 def _all_tools(command: Sequence[str]) -> Entry:
-    return {**_typed(command), "tools": ["*"]}
+    return {**_typed_entry(command), "tools": ["*"]}
 
 
 def _extension(command: Sequence[str]) -> Entry:
@@ -116,11 +116,11 @@ CLIENTS: Sequence[Client] = (
     ),
     Client(
         "opencode", "OpenCode", ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
-        ("mcp", NAME), _listed, ("opencode.json", "opencode.jsonc", ".opencode"), (".config/opencode",), "opencode",
+        ("mcp", NAME), _listed_entry, ("opencode.json", "opencode.jsonc", ".opencode"), (".config/opencode",), "opencode",
         (("$schema", "https://opencode.ai/config.json"),),
     ),
     Client(
-        "vscode", "VS Code", (".vscode/mcp.json",), ("servers", NAME), _typed, (".vscode",), (".vscode", ".config/Code"),
+        "vscode", "VS Code", (".vscode/mcp.json",), ("servers", NAME), _typed_entry, (".vscode",), (".vscode", ".config/Code"),
         "code", then="start the server from this file, and trust it",
     ),
     Client(
@@ -137,7 +137,7 @@ CLIENTS: Sequence[Client] = (
         (".clinerules", ".cline"), (".cline",), "cline", variable="CLINE_MCP_SETTINGS_PATH",
     ),
     Client(
-        "kilo", "Kilo Code", (".kilo/kilo.jsonc", ".kilo/kilo.json", "kilo.jsonc", "kilo.json"), ("mcp", NAME), _listed,
+        "kilo", "Kilo Code", (".kilo/kilo.jsonc", ".kilo/kilo.json", "kilo.jsonc", "kilo.json"), ("mcp", NAME), _listed_entry,
         (".kilo", ".kilocode", "kilo.json", "kilo.jsonc"), (".config/kilo", ".kilocode"), "kilo",
     ),
     Client(
@@ -294,7 +294,7 @@ def _without_table(client: Client, text: str) -> str:
     for name in client.path[:-1]:
         parent = parent[name]
     del parent[client.path[-1]]
-    if not _pruned(_toml(rest)) == _pruned(expected):
+    if not _prune(_toml(rest)) == _prune(expected):
         raise NotEditable("its entry is written in another way")
     return rest
 
@@ -310,7 +310,7 @@ def _checked_toml(client: Client, base: str, text: str, entry: dict[str, Any]) -
     return text
 
 
-def _pruned(data: dict[str, Any]) -> dict[str, Any]:
+def _prune(data: dict[str, Any]) -> dict[str, Any]:
     """Without empty tables, which a text may leave out."""
-    kept = {name: _pruned(value) if isinstance(value, dict) else value for name, value in data.items()}
+    kept = {name: _prune(value) if isinstance(value, dict) else value for name, value in data.items()}
     return {name: value for name, value in kept.items() if value != {}}

@@ -128,7 +128,7 @@ def _array(text: str, start: int, depth: int) -> Node:
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
     """The text with a value at a path of keys; missing objects on the way are created."""
     node = parse(text)
-    wanted = _merged(node.data, path, value)
+    wanted = _merge_value(node.data, path, value)
     for depth, name in enumerate(path):
         if node.members is None:
             raise NotEditable(f"'{'.'.join(path[:depth]) or 'it'}' is no object")
@@ -137,9 +137,9 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
             new: Any = value
             for outer in reversed(path[depth + 1 :]):
                 new = {outer: new}
-            return _checked(_inserted(text, node, name, new), wanted)
+            return _check_text(_insert_member(text, node, name, new), wanted)
         node = member.value
-    return _checked(text[: node.start] + _written(value, _indent(text, node.start), text) + text[node.end :], wanted)
+    return _check_text(text[: node.start] + _write_value(value, _indent(text, node.start), text) + text[node.end :], wanted)
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
@@ -153,34 +153,34 @@ def without_member(text: str, path: Sequence[str]) -> str:
     depth = len(path) - 1
     while depth > 0 and len(nodes[depth].members or ()) == 1:
         depth -= 1
-    wanted = _removed(nodes[0].data, path[: depth + 1])
-    return _checked(_cut(text, nodes[depth], path[depth]), wanted)
+    wanted = _remove_value(nodes[0].data, path[: depth + 1])
+    return _check_text(_cut_member(text, nodes[depth], path[depth]), wanted)
 
 
-def _merged(data: Any, path: Sequence[str], value: Any) -> Any:
+def _merge_value(data: Any, path: Sequence[str], value: Any) -> Any:
     if not path:
         return value
-    return {**data, path[0]: _merged(data.get(path[0], {}), path[1:], value)} if isinstance(data, dict) else data
+    return {**data, path[0]: _merge_value(data.get(path[0], {}), path[1:], value)} if isinstance(data, dict) else data
 
 
-def _removed(data: Any, path: Sequence[str]) -> Any:
+def _remove_value(data: Any, path: Sequence[str]) -> Any:
     if len(path) == 1:
         return {name: value for name, value in data.items() if name != path[0]}
-    return {**data, path[0]: _removed(data[path[0]], path[1:])}
+    return {**data, path[0]: _remove_value(data[path[0]], path[1:])}
 
 
-def _checked(text: str, wanted: Any) -> str:
+def _check_text(text: str, wanted: Any) -> str:
     if parse(text).data != wanted:
         raise NotEditable("it is written in a way that cannot be changed safely")
     return text
 
 
-def _inserted(text: str, node: Node, name: str, value: Any) -> str:
+def _insert_member(text: str, node: Node, name: str, value: Any) -> str:
     outer = _indent(text, node.start)
     step = _step(text)
     members = node.members or ()
     inner = _indent(text, members[-1].start) if members and _alone(text, members[-1].start) else outer + step
-    written = f"{json.dumps(name)}: {_written(value, inner, text)}"
+    written = f"{json.dumps(name)}: {_write_value(value, inner, text)}"
     newline = _newline(text)
     if not members:
         comments = text[node.start + 1 : node.end - 1].rstrip()
@@ -193,7 +193,7 @@ def _inserted(text: str, node: Node, name: str, value: Any) -> str:
     return f"{text[:last]},{text[last:place]}{newline}{inner}{written}{text[place:]}"
 
 
-def _cut(text: str, node: Node, name: str) -> str:
+def _cut_member(text: str, node: Node, name: str) -> str:
     """The text without one member of an object, its comma, and its line if nothing else is on it."""
     members = node.members or ()
     number = next(i for i, member in enumerate(members) if member.name == name)
@@ -258,7 +258,7 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _written(value: Any, indent: str, text: str) -> str:
+def _write_value(value: Any, indent: str, text: str) -> str:
     lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
     return (_newline(text) + indent).join(lines)
 

@@ -146,13 +146,13 @@ def render_dot(answer: ImpactAnswer) -> str:
         '  graph [fontname="sans-serif", nodesep=0.15, ranksep=0.9];',
         '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=11, color="#a0aec0", margin="0.12,0.05"];',
         '  edge [fontname="sans-serif", fontsize=9, color="#718096", fontcolor="#4a5568", arrowsize=0.7];',
-        f'  {_quoted(answer.path)} [fillcolor="{_FILL["target"]}", fontcolor=white];',
+        f'  {_quote(answer.path)} [fillcolor="{_FILL["target"]}", fontcolor=white];',
     ]
     for entry in answer.dependents:
         traits = f'fillcolor="{_FILL["test"]}", style="rounded,filled,dashed"' if entry.test else f'fillcolor="{_FILL["code"]}"'
-        lines.append(f"  {_quoted(entry.path)} [{traits}];")
+        lines.append(f"  {_quote(entry.path)} [{traits}];")
     lines += [
-        f"  {_quoted(entry.path)} -> {_quoted(entry.via)}{_edge(entry)};"
+        f"  {_quote(entry.path)} -> {_quote(entry.via)}{_edge(entry)};"
         for entry in answer.dependents
         if entry.via in listed
     ]
@@ -163,13 +163,13 @@ def _edge(entry: Dependent) -> str:
     traits = []
     if entry.names:
         more = ", …" if len(entry.names) > _MOST_LABELS else ""
-        traits.append(f"label={_quoted(', '.join(entry.names[:_MOST_LABELS]) + more)}")
+        traits.append(f"label={_quote(', '.join(entry.names[:_MOST_LABELS]) + more)}")
     if entry.confidence < 0.995:
         traits.append("style=dashed")
     return f" [{', '.join(traits)}]" if traits else ""
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A string of the dot language: a quote ends it, a backslash begins an escape, and what cannot be printed has no place."""
     return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 

@@ -83,11 +83,11 @@ class Painter:
         out, last = [], 0
         for start, end in spans:
             if start >= last:  # a span inside another is marked already
-                out += [self._coloured(line, last, start, terms, syntax), self._wrap(line[start:end], "1;33")]
+                out += [self._colour(line, last, start, terms, syntax), self._wrap(line[start:end], "1;33")]
                 last = end
-        return "".join((*out, self._coloured(line, last, len(line), terms, syntax)))
+        return "".join((*out, self._colour(line, last, len(line), terms, syntax)))
 
-    def _coloured(self, line: str, first: int, last: int, terms: Set[str], syntax: Sequence[Span]) -> str:
+    def _colour(self, line: str, first: int, last: int, terms: Set[str], syntax: Sequence[Span]) -> str:
         """A part of a line in the colours of its syntax."""
         out, at = [], first
         for start, end, kind in syntax:
@@ -95,11 +95,11 @@ class Painter:
             if start < end:
                 word = kind in ("keyword", "number") and terms & set(split(line[start:end]))
                 style = "" if word else _STYLES[kind]  # a word that matches has the colour of a match alone
-                out += [self._marked(line[at:start], terms, ""), self._marked(line[start:end], terms, style)]
+                out += [self._mark_terms(line[at:start], terms, ""), self._mark_terms(line[start:end], terms, style)]
                 at = end
-        return "".join((*out, self._marked(line[at:last], terms, "")))
+        return "".join((*out, self._mark_terms(line[at:last], terms, "")))
 
-    def _marked(self, text: str, terms: Set[str], style: str) -> str:
+    def _mark_terms(self, text: str, terms: Set[str], style: str) -> str:
         """A text in one style, the words that match marked; around them the style goes on."""
         if terms and text.strip():
             import re
@@ -313,14 +313,14 @@ def _matches(hit: Hit, painter: Painter) -> Iterable[str]:
     """Where exactly the query matches, and what its metavariables stand for."""
     for match in hit.matches[:_MOST_MATCHES]:
         until = f"{match.end_line}:{match.end_column}" if match.end_line != match.start_line else str(match.end_column)
-        captured = "  ".join(f"${name} = {_captured(value)}" for name, value in match.captures.items())
+        captured = "  ".join(f"${name} = {_show_capture(value)}" for name, value in match.captures.items())
         yield painter.dim(f"    {match.start_line}:{match.start_column}-{until}" + (f"  {captured}" if captured else ""))
     left = len(hit.matches) - _MOST_MATCHES
     if left > 0:
         yield painter.dim(f"    … {format_count(left, 'more match', 'more matches')} in this place")
 
 
-def _captured(value: str | list[str]) -> str:
+def _show_capture(value: str | list[str]) -> str:
     text = " ".join((value if isinstance(value, str) else ", ".join(value)).split())
     return printable(text if len(text) <= _LONGEST_CAPTURE else text[: _LONGEST_CAPTURE - 1] + "…")
 
@@ -361,11 +361,11 @@ def _reasons(hit: Hit, painter: Painter) -> Iterable[str]:
         yield painter.dim("    " + ", ".join(f"{name} {value:.3f}" for name, value in hit.why.scores.items()))
     for stage in hit.why.stages:
         push = f" × {stage.factor:.3g}" if stage.factor is not None else ""
-        push = push or (f" {_signed(stage.amount)}" if stage.amount is not None else "")
+        push = push or (f" {_show_signed(stage.amount)}" if stage.amount is not None else "")
         yield painter.dim(f"    {stage.stage}{push}" + (f"  {stage.note}" if stage.note else ""))
 
 
-def _signed(amount: float) -> str:
+def _show_signed(amount: float) -> str:
     return f"{'-' if amount < 0 else '+'} {abs(amount):.3f}"
 
 

@@ -196,7 +196,7 @@ def render() -> str:
     lines.append(_SETTINGS_HEAD)
     for section in config.sections():
         lines += _section(section)
-    lines += _removed()
+    lines += _describe_removed()
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -234,7 +234,7 @@ def _section(section: str) -> Iterator[str]:
         cells = (
             f"`{section}.{item.name}`",
             f"`{json.dumps(item.default)}`",
-            _allowed(item),
+            _describe_allowed(item),
             _in_project(f"{section}.{item.name}"),
             _cell(item.doc),
         )
@@ -242,7 +242,7 @@ def _section(section: str) -> Iterator[str]:
     yield ""
 
 
-def _removed() -> Iterator[str]:
+def _describe_removed() -> Iterator[str]:
     yield _REMOVED_HEAD
     by_hint: dict[str, list[str]] = {}
     for key, hint in REMOVED.items():
@@ -278,7 +278,7 @@ def services() -> Iterator[str]:
             yield f"| `{key}` | {variable} | `{json.dumps(value)}` | {_cell(meaning)} |"
 
 
-def _allowed(item: Setting) -> str:
+def _describe_allowed(item: Setting) -> str:
     if item.choices:
         return ", ".join(f"`{choice}`" for choice in item.choices)
     if isinstance(item.default, bool):
@@ -377,7 +377,7 @@ def _bash_values() -> Iterator[str]:
 
 def _zsh() -> str:
     lines = ["#compdef lurcher", "", "_lurcher() {", "  local -a commands", "  commands=("]
-    lines += [f"    {_quoted(command.name + ':' + command.help.replace(':', chr(92) + ':'))}" for command in COMMANDS]
+    lines += [f"    {_quote(command.name + ':' + command.help.replace(':', chr(92) + ':'))}" for command in COMMANDS]
     lines += [
         "  )",
         "  if ((CURRENT == 2)); then",
@@ -392,7 +392,7 @@ def _zsh() -> str:
     for command in COMMANDS:
         lines.append(f"    {command.name})")
         lines.append("      _arguments -s \\")
-        specs = [*_zsh_specs(command), _quoted("(- *)--help[show the help]")]
+        specs = [*_zsh_specs(command), _quote("(- *)--help[show the help]")]
         lines += [f"        {spec} \\" for spec in specs[:-1]] + [f"        {specs[-1]}", "      ;;"]
     begin = 'if [[ $funcstack[1] == _lurcher ]]; then _lurcher "$@"; else compdef _lurcher lurcher; fi'
     return "\n".join([*lines, "  esac", "}", "", begin, ""])
@@ -405,10 +405,10 @@ def _zsh_specs(command: Command) -> Iterator[str]:
         repeat = "*" if option.many else ""
         rest = "" if repeat else f"({' '.join(option.flags)})" if len(option.flags) > 1 else ""
         for flag in option.flags:
-            yield _quoted(f"{rest}{repeat}{flag}[{text}]{value}")
+            yield _quote(f"{rest}{repeat}{flag}[{text}]{value}")
     for number, argument in enumerate(_arguments(command), 1):
         place = "*" if argument.place == "rest" else str(number)
-        yield _quoted(f"{place}:{_zsh_text(argument.metavar or argument.name)}:{_zsh_action(argument)}")
+        yield _quote(f"{place}:{_zsh_text(argument.metavar or argument.name)}:{_zsh_action(argument)}")
 
 
 def _zsh_action(parameter: Parameter) -> str:
@@ -422,7 +422,7 @@ def _zsh_text(text: str) -> str:
     return "".join(f"\\{c}" if c in "[]:\\" else c for c in text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -273,7 +273,7 @@ class Service:
                 raise Busy("too many requests at once")
             pool = self._slow if request.endpoint.slow else self._pool
             shared = self._running[key] = _RunningRequest(asyncio.create_task(self._work(pool, key, request, seen)))
-            shared.task.add_done_callback(lambda task: self._finished(key, task))
+            shared.task.add_done_callback(lambda task: self._finish_shared(key, task))
         shared.waiting += 1
         try:
             return await asyncio.shield(shared.task)
@@ -323,7 +323,7 @@ class Service:
             self._fill_history()
         return value
 
-    def _finished(self, key: Hashable, task: asyncio.Task[bytes]) -> None:
+    def _finish_shared(self, key: Hashable, task: asyncio.Task[bytes]) -> None:
         self._running.pop(key, None)
         if not task.cancelled():
             task.exception()  # retrieved, so that asyncio does not log it when all clients have left

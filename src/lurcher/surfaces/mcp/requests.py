@@ -114,7 +114,7 @@ class Access:
             if any(meant.is_relative_to(folder) for folder in self.folders):
                 allowed.append(meant)
         if not allowed:
-            raise PathError(f"{_shown(path)} is outside of the allowed roots", f"allowed: {', '.join(map(str, self.folders))}")
+            raise PathError(f"{_show(path)} is outside of the allowed roots", f"allowed: {', '.join(map(str, self.folders))}")
         return next((place for place in allowed if place.exists()), allowed[0])
 
     def _bases(self, path: Path) -> Iterable[Path]:
@@ -140,10 +140,10 @@ class Access:
         if folder is None and Path(project).is_absolute():
             folder = self.check(project)
             if not folder.is_dir():
-                raise PathError(f"{_shown(project)} is not a folder", "call projects")
+                raise PathError(f"{_show(project)} is not a folder", "call projects")
         if folder is None:
             known = ", ".join(list(self.names)[:_MOST_NAMES])
-            raise PathError(f"there is no project {_shown(project)}", f"known: {known}; or pass the path of its folder")
+            raise PathError(f"there is no project {_show(project)}", f"known: {known}; or pass the path of its folder")
         return Access((folder,))
 
     def narrow(self, roots: Sequence[Path]) -> Access:
@@ -205,6 +205,6 @@ def is_too_wide(folder: Path) -> bool:
     return breadth(Root(folder, False, "")) != ""
 
 
-def _shown(path: str) -> str:
+def _show(path: str) -> str:
     text = printable(path)
     return text if len(text) <= 200 else text[:199] + "…"
