@@ -35,7 +35,7 @@ def session(folder: Path, body: str, *options: str) -> subprocess.CompletedProce
     """A test session of somebody whose home is `folder`."""
     tests = folder.parent / "session"
     tests.mkdir()
-    (tests / "conftest.py").write_text("from tests.conftest import pytest_configure, pytest_sessionfinish\n")
+    (tests / "conftest.py").write_text("from tests.conftest import pytest_addoption, pytest_configure, pytest_sessionfinish\n")
     (tests / "test_stray.py").write_text(STRAY.format(body))
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("TESTS_", "XDG_", "PYTEST"))}
     environment |= {"HOME": str(folder), "PYTHONPATH": str(own_home.REPOSITORY)}

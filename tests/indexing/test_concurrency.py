@@ -33,7 +33,7 @@ def test_readers_and_writers_at_once_see_whole_generations(tmp_path: Path, capsy
         print(f"\n{line(done, problems, SEED)}")
     assert problems == []
     assert set(done) == {"edits", "reads", "searches", "threads"}
-    assert done["edits"] >= 4
+    assert min(done.values()) >= 1
     assert answers(course.opened()) == answers(opened(course.root, tmp_path / "fresh"))
 
 

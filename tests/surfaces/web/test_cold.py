@@ -18,14 +18,15 @@ def test_the_first_index_is_watched_and_then_answers(tmp_path: Path, show: Open)
     folder = tmp_path / "shop"
     folder.mkdir()
     write_repository(folder)
-    slow = """
-import time
+    go = tmp_path / "go"
+    slow = f"""
+import os, time
 from lurcher.engine import Engine
 real = Engine.refresh
 def refresh(self, **options):
-    for number in range(20):
-        options["progress"]("reading", number, 20)
-        time.sleep(0.25)
+    while not os.path.exists({str(go)!r}):
+        options["progress"]("reading", 7, 20)
+        time.sleep(0.1)
     return real(self, **options)
 Engine.refresh = refresh
 """
@@ -34,6 +35,7 @@ Engine.refresh = refresh
         page.wait_for_selector("#indexing")
         page.wait_for_selector("#state[data-kind=busy]")
         assert page.locator("#meter").is_visible()
+        go.touch()
         page.wait_for_selector("#indexing", state="detached", timeout=60_000)
         page.wait_for_selector("#state[data-kind=fresh]", timeout=60_000)
 
