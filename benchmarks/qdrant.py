@@ -1,6 +1,7 @@
-"""A store in Qdrant's embedded engine: how fast units go in, how long a question takes, and whether killed writers do harm.
+"""A store in Qdrant: how fast units go in, how long a question takes, and whether killed writers do harm.
 
-    python benchmarks/qdrant.py --units 200000 --kills 50 --work /tmp/qdrant --save result.json
+    python benchmarks/qdrant.py --units 200000 --kills 50 --work /tmp/qdrant --save result.json      # the embedded engine
+    python benchmarks/qdrant.py --url qdrant://127.0.0.1:6333 --pid PID --storage FOLDER ...         # an empty server
 
 Units are made up, vectors ready: text cut from this repository's own files, 256 numbers around 500 centres, 80 words of a
 vocabulary of 50,000 with Zipf's frequencies; six units to a file, and a record of 3 kB. A question is near a unit and has eight
@@ -122,7 +123,7 @@ def asked(store: Store, made: Made, files: int, questions: int) -> tuple[dict[st
     told: dict[str, Any] = {
         name: {
             "p50_ms": round(statistics.median(times), 2), "p95_ms": round(sorted(times)[int(0.95 * len(times))], 2),
-            "best_ms": round(min(times), 2),
+            "p99_ms": round(sorted(times)[int(0.99 * len(times))], 2), "best_ms": round(min(times), 2),
         }
         for name, times in (("candidates", candidates), ("records", records), ("whole", whole), ("processors", spent))
     }  # fmt: skip
@@ -130,10 +131,12 @@ def asked(store: Store, made: Made, files: int, questions: int) -> tuple[dict[st
     return told, found
 
 
-def kills(times: int, files: int, work: Path) -> dict[str, int]:
+def kills(times: int, files: int, work: Path, url: str) -> dict[str, int]:
     sys.path[0] = str(ROOT)  # in this folder there is a file called http.py
     from tests.stores.qdrant_killed_writer import killed
 
+    if url:
+        return killed(url, files, times)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "tests.stores.qdrant_server", str(work / "killed")]
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -145,23 +148,69 @@ def kills(times: int, files: int, work: Path) -> dict[str, int]:
         server.wait(30)
 
 
+def on_server(told: argparse.Namespace, made: Made, files: int) -> dict[str, Any]:
+    """The same of a server: questions asked for the first time, and again. Its memory and disk, where they can be seen here."""
+    store = opened(told.url)
+    result: dict[str, Any] = {}
+    if not told.keep:
+        result["in"] = filled(store, made, files)
+        print(json.dumps(result["in"]), flush=True)
+        result["graphs_seconds_of_the_server"] = round(settled(store), 1)
+    result["state"] = store.state()
+    result["state"].pop("url")
+    result["first asked"], found = asked(store, made, files, told.questions)
+    result["asked again"], _ = asked(store, made, files, told.questions)
+    qdrant_store.PARAMS["exact"] = True
+    result["exact"], exact = asked(store, made, files, told.questions // 4)
+    qdrant_store.PARAMS.clear()
+    shared = [len(one & other) / len(other) for one, other in zip(found, exact, strict=False)]
+    result["candidates that exact search has too"] = round(statistics.mean(shared), 4)
+    store.close()
+    if told.storage:
+        result["disk_bytes_per_unit"] = round(used(told.storage) / (files * UNITS))
+    if told.pid:
+        lines = dict(line.split(":", 1) for line in Path(f"/proc/{told.pid}/status").read_text().splitlines())
+        result["server_memory_mb"] = {name: int(lines[name].split()[0]) // 1024 for name in ("VmRSS", "RssAnon", "VmHWM")}
+    return result
+
+
+def settled(store: Store) -> float:
+    """Seconds until the server has nothing more to build."""
+    began = time.perf_counter()
+    while any(value.startswith(("yellow", "grey")) for value in store.state().values()):
+        time.sleep(1)
+    return time.perf_counter() - began
+
+
+def used(folder: Path) -> int:
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--units", type=int, default=200_000)
     arguments.add_argument("--questions", type=int, default=200)
     arguments.add_argument("--kills", type=int, default=50)
-    arguments.add_argument("--work", type=Path, required=True)
+    arguments.add_argument("--work", type=Path)
+    arguments.add_argument("--url", default="", help="an empty server to use, in place of the embedded engine")
+    arguments.add_argument("--pid", type=int, help="its process, where it runs here")
+    arguments.add_argument("--storage", type=Path, help="its folder, where it can be read here")
     arguments.add_argument("--keep", action="store_true", help="ask about what an earlier run left in the folder")
     arguments.add_argument("--save", type=Path)
     told = arguments.parse_args()
-    if not told.keep:
+    if not told.url and told.work is None:
+        arguments.error("--work or --url is needed")
+    if told.work is not None and not told.keep:
         shutil.rmtree(told.work, ignore_errors=True)
-    made, files, url = Made(), told.units // UNITS, f"qdrant+edge://{(told.work / 'store').resolve()}"
+    made, files = Made(), told.units // UNITS
     result: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "load before": round(os.getloadavg()[0], 1)},
         "settings": {"dims": DIMS, "depth": 300, "limit": 100, "rrf": 60},
     }
-    if files:
+    if told.url:
+        result |= on_server(told, made, files) if files else {}
+    elif files:
+        url = f"qdrant+edge://{(told.work / 'store').resolve()}"
         if not told.keep:
             store = opened(url)
             result["in"] = filled(store, made, files)
@@ -188,12 +237,11 @@ def main() -> None:
         result["state"] = store.state()
         result["state"].pop("url")
         store.close()
-        size = sum(path.stat().st_blocks * 512 for path in (told.work / "store").rglob("*") if path.is_file())
-        result["disk_bytes_per_unit"] = round(size / (files * UNITS))
+        result["disk_bytes_per_unit"] = round(used(told.work / "store") / (files * UNITS))
         result["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(json.dumps(result), flush=True)
     if told.kills:
-        result["killed"] = kills(told.kills, 40, told.work)
+        result["killed"] = kills(told.kills, 40, told.work, told.url)
     text = json.dumps(result, indent=1)
     print(text)
     if told.save:

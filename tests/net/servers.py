@@ -64,9 +64,13 @@ def infinity(model: str = "subjects") -> Conduct:
         if path == "/embeddings" and body["model"] == model:
             inner(wire, played, "/v1/embeddings", body)
         elif path == "/embeddings":
-            send(wire, {"error": {"message": f"Invalid model: {body['model']}"}}, "400 Bad Request")
+            problem = f"Invalid model: Engine for model name `{body['model']}` not found. Available model names are ['{model}']"
+            send(wire, {"error": {"message": problem, "type": None, "param": None, "code": 400}}, "400 Bad Request")
+        elif path == "/rerank" and "documents" not in body:
+            wrong = {"type": "missing", "loc": ["body", "documents"], "msg": "Field required", "input": body}
+            send(wire, {"detail": [wrong]}, "422 Unprocessable Entity")
         elif path == "/openapi.json":
-            send(wire, {"info": {"title": "infinity", "version": "0.0.77"}})
+            send(wire, {"info": {"title": "infinity", "version": "0.0.78"}})
         else:
             send(wire, {"detail": "Not Found"}, "404 Not Found")
 

@@ -15,6 +15,7 @@ from lurcher.errors import ConfigError, StoreError
 from lurcher.inspect.doctor.services import stack
 from lurcher.net import resilience
 from lurcher.stores.shared import store_health
+from lurcher.vectors import providers
 from tests.conftest import Run, write_repository
 from tests.net.servers import infinity, scoring, sparse
 from tests.rerank import server
@@ -208,11 +209,25 @@ def test_infinity_embeds_at_its_root(root: Path) -> None:
             assert not engine.search("who is forwarded elsewhere").degraded
         assert {path for path, _ in played.asked} == {"/embeddings"}
         (found,) = stack(of(values), root)
-        assert (found.version, found.model, found.dims) == ("0.0.77", "subjects", DIMS)
+        assert (found.version, found.model, found.dims) == ("0.0.78", "subjects", DIMS)
         (other,) = stack(of({**values, "embedding.model": "none"}), root)
-        assert "Invalid model: none" in other.problem
+        assert "Available model names are ['subjects']" in other.problem
     with pytest.raises(ConfigError, match=r"embedding\.model is empty"):
         Engine.open(root, overrides={"embedding.provider": "infinity"})
+
+
+def test_a_server_of_another_protocol_is_reported_in_its_own_words(root: Path) -> None:
+    with playing(infinity()) as played:
+        values = {"embedding.provider": "tei", "embedding.url": played.url, "reranker.url": played.url}
+        found = {entry.service: entry.problem for entry in stack(of(values), root)}
+    assert found["embedding"] == f"{played.url} answers 404: Not Found"
+    assert found["reranker"] == f"{played.url} answers 422: Field required (body.documents)"
+
+
+def test_what_is_down_at_its_default_address_is_named_by_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(providers, "INFINITY_URL", DOWN)
+    (found,) = stack(of({"embedding.provider": "infinity", "embedding.model": "subjects"}), root)
+    assert (found.address, found.reachable) == (DOWN, False)
 
 
 def test_a_store_that_is_down_is_an_error_of_its_own(root: Path, ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,13 @@
-"""Stores in Qdrant to test: its own engine in this process, and that engine behind HTTP."""
+"""Stores in Qdrant to test: its own engine in this process, that engine behind HTTP, and a real server where there is one.
+
+`TESTS_QDRANT` has the address of a real server, such as qdrant://127.0.0.1:6333. Its collections `code_chunks…` are deleted
+before and after each test.
+"""
 
 from __future__ import annotations
 
+import http.client
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import config
+from lurcher.stores.qdrant import parse_address
 
 MEMORY = Path("/dev/shm")
 
@@ -38,9 +45,30 @@ def server(folder: Path) -> Iterator[str]:
         yield running.url
 
 
+def emptied(url: str) -> None:
+    """Delete what lurcher keeps on a server; other collections stay."""
+    address = parse_address(url).server
+    assert address is not None
+    for name in ("code_chunks", "code_chunks_files", "code_chunks_projects"):
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        connection.request("DELETE", f"/collections/{name}")
+        assert connection.getresponse().status in (200, 404)
+        connection.close()
+
+
+@contextmanager
+def real_server(folder: Path) -> Iterator[str]:
+    url = os.environ["TESTS_QDRANT"]
+    emptied(url)
+    yield url
+    emptied(url)
+
+
 PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
     "qdrant-edge": edge, "qdrant-http": server,
 }  # fmt: skip
+if "TESTS_QDRANT" in os.environ:
+    PLACES["qdrant-server"] = real_server
 
 
 def settings(**values: object) -> config.Settings:

@@ -29,9 +29,9 @@ pytest.importorskip("qdrant_client")
 pytest.importorskip("qdrant_edge")
 
 
-@pytest.fixture
-def http(tmp_path: Path) -> Iterator[str]:
-    with PLACES["qdrant-http"](tmp_path / "store") as place:
+@pytest.fixture(params=sorted(PLACES.keys() - {"qdrant-edge"}))
+def http(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with PLACES[request.param](tmp_path / "store") as place:
         yield place
 
 

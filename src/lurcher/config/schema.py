@@ -264,7 +264,10 @@ class RerankerSettings(Section):
     """`--rerank cross`: a model that scores query and text as a pair, here or on a server. The server's key is read from the
     environment variable `LURCHER_RERANKER_KEY`."""
 
-    model: str = setting("BAAI/bge-reranker-base", "A folder with an ONNX cross-encoder, or its name in the local hub cache.")
+    model: str = setting(
+        "BAAI/bge-reranker-base",
+        "A folder with an ONNX cross-encoder, or its name in the local hub cache. With infinity: the model to ask for.",
+    )
     url: str = setting("", "A server to use instead; empty: the model runs here, and nothing leaves the machine.")
     protocol: str = setting("tei", "What the server speaks.", choices=("tei", "infinity"))
     seconds: float = setting(30.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)

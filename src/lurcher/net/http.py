@@ -28,6 +28,8 @@ _SECRET = re.compile(r"(?<=://)([^/?#@]*?)(:[^/?#]*)?@(?=[^@/?#]*(?:[/?#]|$))")
 _PARAMETER = re.compile(r"([?&](?:password|passwd|api[-_]?key|key|token|secret|sslpassword)=)[^&#]*", re.IGNORECASE)
 _MAX_MESSAGE = 200
 """Characters of a server's error message that are passed on."""
+_MAX_ERROR = 1_000_000
+"""Bytes of a server's error that are read: some repeat the request in it."""
 BUSY = (408, 425, 429)
 """Statuses below 500 after which the same request may succeed a little later."""
 
@@ -266,11 +268,13 @@ def _seconds(text: str | None) -> float:
 
 def _server_message(data: bytes) -> str:
     """The server's error message as one short line; the JSON of common servers has it in one of these fields."""
-    text = data[:2000].decode("utf-8", "replace")
+    text = data[:_MAX_ERROR].decode("utf-8", "replace")
     try:
         found = json.loads(text)
         if isinstance(found, dict) and isinstance(found.get("status"), dict):
             found = found["status"]
+        if isinstance(found, dict) and "detail" in found:
+            found = _fastapi_message(found["detail"])
         for field in ("error", "message"):
             found = found.get(field, found) if isinstance(found, dict) else found
         text = str(found) if found else ""
@@ -279,6 +283,14 @@ def _server_message(data: bytes) -> str:
             return ""  # an HTML page
     line = one_line(text)
     return f": {line}" if line else ""
+
+
+def _fastapi_message(detail: Any) -> Any:
+    """What FastAPI says of a request, without the request that it repeats: `detail` is a text, or a list of what is wrong."""
+    first = detail[0] if isinstance(detail, list) and detail else None
+    if not isinstance(first, dict) or "msg" not in first:
+        return detail
+    return f"{first['msg']} ({'.'.join(map(str, first.get('loc') or ()))})"
 
 
 def one_line(text: str) -> str:

@@ -37,6 +37,8 @@ from lurcher.net.http import BUSY, MAX_BYTES, Client, Deadline, origin
 Result = TypeVar("Result")
 _OVERLOADED = (429, 503)
 """HTTP statuses by which a server asks for fewer requests."""
+_MODEL_FAILED = 424
+"""With this status TEI says that its model failed, or cannot do what it is asked for; asking again at once does not help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ class Breaker:
 
 def _counts(problem: ServerError) -> bool:
     """Whether a failure is one of the service, not of the request."""
-    return not 400 <= problem.status < 500 or problem.status in BUSY
+    return not 400 <= problem.status < 500 or problem.status in (*BUSY, _MODEL_FAILED)
 
 
 _lock = threading.Lock()

@@ -371,16 +371,17 @@ def name_in_url(url: str) -> str | None:
 
 def store_health(settings: Settings, root: Path) -> Health | None:
     """How the store is doing, for `lurcher doctor`; None where no store is set."""
-    from lurcher.inspect.doctor.services import Health, examine, timed
+    from lurcher.inspect.doctor.services import SECONDS, Health, examine, timed
 
     url = settings.store.url
     if not url or url == LOCAL:
         return None
 
-    def inspect(about: Health, deadline: Deadline) -> Health:
-        soon = settings.store.replace(seconds=min(settings.store.seconds, deadline.seconds))
-        where = user_setting(settings, "store.url")
-        opened = store_at(where, settings.replace(store=soon))
+    def connect() -> Store:
+        soon = settings.store.replace(seconds=min(settings.store.seconds, SECONDS))
+        return store_at(user_setting(settings, "store.url"), settings.replace(store=soon))
+
+    def inspect(opened: Store, about: Health, deadline: Deadline) -> Health:
         try:
             state, took = timed(opened.state)
         finally:
@@ -390,4 +391,4 @@ def store_health(settings: Settings, root: Path) -> Health | None:
         return replace(about, version=state.get("version", ""), model=state.get("model", ""), latency_ms=took,
                        state=one_line(rest), dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
 
-    return examine(Health("store", url.partition("://")[0], redact_url(url)), inspect)
+    return examine(Health("store", url.partition("://")[0], redact_url(url)), connect, inspect)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult
 
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, ServerError
@@ -67,17 +68,18 @@ def embedding(settings: Settings, root: Path) -> Health | None:
     if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":
         return None
 
-    def probe(about: Health, deadline: Deadline) -> Health:
-        embedder = provider_named(chosen.provider)[1](ProviderRequest(settings, root))
+    def connect() -> Any:
+        return provider_named(chosen.provider)[1](ProviderRequest(settings, root))
+
+    def probe(embedder: Any, about: Health, deadline: Deadline) -> Health:
         service = getattr(embedder, "service", embedder)
-        about = replace(about, address=_address(getattr(service, "base", None)))
         once = getattr(embedder, "embed_once", embedder.embed)
         rows, took = timed(lambda: once([f"{chosen.query_prefix}{_TEXT}"], deadline))
         info = _server_info(chosen.provider, getattr(service, "request", None), deadline)
         return replace(about, model=info.get("model") or chosen.model, version=info.get("version", ""),
                        dims=int(rows.shape[1]), latency_ms=took)  # fmt: skip
 
-    return examine(Health("embedding", chosen.provider, chosen.url), probe)
+    return examine(Health("embedding", chosen.provider, chosen.url), connect, probe)
 
 
 def sparse(settings: Settings, root: Path) -> Health | None:
@@ -87,16 +89,13 @@ def sparse(settings: Settings, root: Path) -> Health | None:
     if chosen.provider == "terms":
         return None
 
-    def probe(about: Health, deadline: Deadline) -> Health:
-        embedder = make_sparse_embedder(settings)
-        assert embedder is not None
-        about = replace(about, address=_address(embedder.base))
+    def probe(embedder: Any, about: Health, deadline: Deadline) -> Health:
         found, took = timed(lambda: embedder.embed_once([_TEXT], deadline))
         info = _server_info("tei", embedder.request, deadline)
         return replace(about, model=info.get("model") or chosen.model, version=info.get("version", ""), latency_ms=took,
                        state=f"{len(found[0].numbers)} terms of {len(_TEXT.split())} words")  # fmt: skip
 
-    return examine(Health("sparse", chosen.provider, chosen.url), probe)
+    return examine(Health("sparse", chosen.provider, chosen.url), lambda: make_sparse_embedder(settings), probe)
 
 
 def reranker(settings: Settings, root: Path) -> Health | None:
@@ -107,15 +106,16 @@ def reranker(settings: Settings, root: Path) -> Health | None:
     if not chosen.url.strip():
         return None
 
-    def probe(about: Health, deadline: Deadline) -> Health:
-        server = make_server(settings, user_setting(settings, "reranker.url"))
-        about = replace(about, address=_address(server.base))
+    def connect() -> Any:
+        return make_server(settings, user_setting(settings, "reranker.url"))
+
+    def probe(server: Any, about: Health, deadline: Deadline) -> Health:
         _, took = timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
         info = _server_info(chosen.protocol, server.request, deadline)
         model = chosen.model if chosen.protocol == "infinity" else ""
         return replace(about, model=model or info.get("model", ""), version=info.get("version", ""), latency_ms=took)
 
-    return examine(Health("reranker", chosen.protocol, chosen.url), probe)
+    return examine(Health("reranker", chosen.protocol, chosen.url), connect, probe)
 
 
 def judge(settings: Settings, root: Path) -> Health | None:
@@ -125,9 +125,7 @@ def judge(settings: Settings, root: Path) -> Health | None:
     if "llm" not in settings.search.rerank.split() and not any(key.startswith("judge.") for key in settings.origins):
         return None
 
-    def probe(about: Health, deadline: Deadline) -> Health:
-        chat = make_chat(settings)
-        about = replace(about, address=_address(chat.base))
+    def probe(chat: Any, about: Health, deadline: Deadline) -> Health:
         models, took = timed(lambda: chat.models(deadline))
         wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else next(iter(models), ""))
         there = bool({wanted, f"{wanted}:latest"} & set(models))
@@ -135,12 +133,16 @@ def judge(settings: Settings, root: Path) -> Health | None:
         info = _server_info(chosen.protocol, chat.request, deadline) if chosen.protocol == "ollama" else {}
         return replace(about, model=wanted, version=info.get("version", ""), latency_ms=took, state=state)
 
-    return examine(Health("judge", chosen.protocol, chosen.url), probe)
+    return examine(Health("judge", chosen.protocol, chosen.url), lambda: make_chat(settings), probe)
 
 
-def examine(about: Health, probe: Callable[[Health, Deadline], Health]) -> Health:
+def examine(about: Health, connect: Callable[[], Any], probe: Callable[[Any, Health, Deadline], Health]) -> Health:
+    """Make the client of a service, without a request, and probe it; a failure has the address that the client uses."""
     try:
-        return replace(probe(about, Deadline.after(SECONDS)), reachable=True)
+        client = connect()
+        base = getattr(getattr(client, "service", client), "base", None)
+        about = replace(about, address=_address(base)) if base is not None else about
+        return replace(probe(client, about, Deadline.after(SECONDS)), reachable=True)
     except LurcherError as problem:
         wrong = isinstance(problem, ConfigError)
         tried = problem.tried or ("nothing" if wrong else about.address)
@@ -181,5 +183,5 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return found, round(1000 * (time.perf_counter() - started), 1)
 
 
-def _address(base: Any) -> str:
-    return f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}" if base is not None else ""
+def _address(base: SplitResult) -> str:
+    return f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}"
