@@ -136,6 +136,18 @@ def test_a_service_that_is_down_gets_no_request_after_three_failures() -> None:
     assert raised.value.tried == f"POST {played.url}/embed_sparse"
 
 
+def test_a_server_without_a_sparse_model_is_reported_in_its_words_and_asked_once() -> None:
+    problem = "Backend error: Model is not an embedding model with SPLADE pooling"
+
+    def conduct(wire: Any, played: server.Played, path: str, body: Any) -> None:
+        server.send(wire, {"error": problem, "error_type": "Backend"}, "424 Failed Dependency")
+
+    with playing(conduct) as played:
+        with pytest.raises(ServerError, match=f"answers 424: {problem}"):
+            embedder(played.url).embed_documents(["cookie jar"])
+        assert len(played.asked) == 1
+
+
 def test_the_fingerprint_depends_on_how_documents_are_embedded_only() -> None:
     url = "http://127.0.0.1:9"
     one = embedder(url).fingerprint
