@@ -132,7 +132,6 @@ def asked(store: Store, made: Made, files: int, questions: int) -> tuple[dict[st
 
 
 def kills(times: int, files: int, work: Path, url: str) -> dict[str, int]:
-    sys.path[0] = str(ROOT)  # in this folder there is a file called http.py
     from tests.stores.qdrant_killed_writer import killed
 
     if url:
@@ -198,6 +197,7 @@ def main() -> None:
     arguments.add_argument("--keep", action="store_true", help="ask about what an earlier run left in the folder")
     arguments.add_argument("--save", type=Path)
     told = arguments.parse_args()
+    sys.path[0] = str(ROOT)  # in this folder there is a file called http.py
     if not told.url and told.work is None:
         arguments.error("--work or --url is needed")
     if told.work is not None and not told.keep:

@@ -7,6 +7,7 @@ what it does not name. `python -m tests.stores.qdrant_server FOLDER` runs it by 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 import time
@@ -85,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.busy -= 1
         self._answer(*answer)
 
-    do_GET = do_PUT = do_POST = _serve
+    do_GET = do_PUT = do_POST = do_DELETE = _serve
 
     def _result(self, path: str, options: dict[str, list[str]], body: bytes) -> tuple[int, dict[str, str], bytes]:
         try:
@@ -103,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
         _, _, collection, *rest = path.split("/")
         action = "/".join(rest)
         points = self.server.points
+        if self.command == "DELETE":
+            return self._delete_collection(points, collection)
         if self.command == "GET":
             info = points._open_shard(collection).info()
             size = points.dims(collection)
@@ -120,6 +123,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _create(self, points: Any, collection: str, asked: Any) -> bool:
         points.create(collection, asked, {})
         return True
+
+    def _delete_collection(self, points: Any, collection: str) -> bool:
+        with points._lock:
+            shard = points._shards.pop(collection, None)
+            if shard is not None:
+                shard.close()
+            folder = Path(points.folder.path) / collection
+            there = folder.is_dir()
+            shutil.rmtree(folder, ignore_errors=True)
+            self.server.indexed.pop(collection, None)
+        return there
 
     def _index(self, points: Any, collection: str, asked: Any) -> bool:
         # The engine takes long to flush each of them, and finds the same without.
