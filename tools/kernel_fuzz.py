@@ -188,8 +188,6 @@ class Fuzz:
         self.refusable(self.kernel.nearest, self.real(total), counts, self.random.choice((1, 3, 8, 0, 9)))
         most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
         self.refusable(self.kernel.largest, self.real(len(counts)), first, self.whole(99), most)
-        runs = list(zip(first.tolist(), counts.tolist(), strict=True))
-        self.refusable(self.kernel.best_of_runs, self.real(total), runs, self.random.choice((1, 2, 60, 0, -1)))
 
     def contest(self) -> None:
         files, weights = self.size(), [self.random.random() for _ in range(4)]
@@ -211,6 +209,7 @@ class Fuzz:
     def evidence(self) -> None:
         files, total = self.size(), self.size()
         self.refusable(self.kernel.explained, self.parts(files), self.parts(files), np.ones(files, np.uint16))
+        self.refusable(self.kernel.weighed, self.real(files), self.parts(files), self.random.random())
         told = self.random.choice((files, files, files, *AMOUNTS))
         self.refusable(self.kernel.foldered, [(0.5, self.parts(files)), (0.1, self.parts(files))], told)
         desk = np.zeros(2 * total + self.random.choice((0, 0, 5, -1)) if total else 0)
@@ -233,10 +232,14 @@ class Fuzz:
                    self.raw(size * 4)) for size in (30, 100)]  # fmt: skip
         rows = (tables[0], self.random.choice((0, 1, *EDGES)), tables[1], self.random.choice((0, 2, *EDGES)),
                 self.random.choice((10, 7, *EDGES)), strings, self.random.choice((0, 0, 1, *EDGES)))  # fmt: skip
-        chosen = [self.random.choice((0, 1, 2, 9, *EDGES)) for _ in range(self.random.randrange(5))]
+        scores, most = self.real(20), self.random.choice((1, 2, 16, 64, 65, 0, -1))
+        units, cosines = self.random.choice(((None, None), (np.sort(self.whole(30)), self.real(30)), (self.whole(5), None)))
+        files = [(rows, *[self.random.choice((0, 1, 9, 20, *EDGES)) for _ in range(3)], defining, True, 7, self.random.random())
+                 for defining in (False, True)]  # fmt: skip
         self.refusable(
-            self.kernel.name_shares, terms[:60], bytes(range(len(terms[:60]))), [0.5] * 60, 30.0, *columns, b"\1\1\0",
-            [(rows, chosen), (rows, [0, 1])],
+            self.kernel.order_places, (terms[:60], bytes(range(len(terms[:60]))), [0.5] * 60, 30.0), columns, b"\1\1\0", scores,
+            units, cosines, self.random.choice((None, np.ones(20, np.uint8))), -1.0, (0.5, 3.0, 3.5, 0.15, 0.85, 0.02), most,
+            self.random.random() < 0.5, files,
         )  # fmt: skip
         self.refusable(self.kernel.best_line, text, self.random.choice((text, text.lower(), self.text())), terms)
         marks = self.random.choice((None, bytes(7), bytearray(2)))

@@ -81,6 +81,34 @@ static void parts_free(Part *parts) {
     free(parts);
 }
 
+/* Scores, parts (owners, None, amount), an amount that all have: each score times the amounts of its parts. */
+PyObject *kernel_weighed(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *given[2];
+    double floor;
+    if (!PyArg_ParseTuple(arguments, "OOd", &given[0], &given[1], &floor)) {
+        return NULL;
+    }
+    Array *scores = array_from_as(given[0], F64), *found = NULL;
+    Part *parts = NULL;
+    Py_ssize_t count = scores == NULL ? -1 : parts_read(given[1], scores->count, 0, &parts);
+    found = count < 0 ? NULL : array_new(F64, scores->count);
+    for (Py_ssize_t unit = 0; found != NULL && unit < scores->count; unit++) {
+        REALS(found)[unit] = floor;
+    }
+    for (const Part *part = parts; found != NULL && part < parts + count; part++) {
+        for (Py_ssize_t i = 0; i < part->owners->count; i++) {
+            REALS(found)[OWNERS(part)[i]] += part->weight;
+        }
+    }
+    for (Py_ssize_t unit = 0; found != NULL && unit < scores->count; unit++) {
+        REALS(found)[unit] *= REALS(scores)[unit];
+    }
+    parts_free(parts);
+    drop(scores);
+    return (PyObject *)found;
+}
+
 /* Sums of counts, once weighted, over the number of words that a name has. */
 static void finish_names(double *share, double *all, const double *whole, const uint16_t *sizes, Py_ssize_t files) {
     for (Py_ssize_t file = 0; file < files; file++) {

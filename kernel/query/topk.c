@@ -103,68 +103,12 @@ done:
     return (PyObject *)found;
 }
 
-/* The candidates of one run, best first: their places in it, and their values. */
-static PyObject *run_found(TopK *top) {
+void topk_of_run(TopK *top, const double *values, Py_ssize_t count) {
+    top->held = 0;
+    for (Py_ssize_t place = 0; place < count; place++) {
+        if (values[place] > 0 && topk_want(top, values[place])) {
+            topk_offer(top, values[place], place, place);
+        }
+    }
     qsort(top->heap, (size_t)top->held, sizeof *top->heap, by_value);
-    PyObject *places = PyList_New(top->held), *values = places == NULL ? NULL : PyList_New(top->held), *found = NULL;
-    for (Py_ssize_t i = 0; values != NULL && i < top->held; i++) {
-        PyObject *place = PyLong_FromSsize_t(top->heap[i].place), *value = PyFloat_FromDouble(top->heap[i].value);
-        if (place == NULL || value == NULL) {
-            Py_XDECREF(place);
-            Py_XDECREF(value);
-            goto done;
-        }
-        PyList_SetItem(places, i, place);
-        PyList_SetItem(values, i, value);
-    }
-    found = values == NULL ? NULL : PyTuple_Pack(2, places, values);
-done:
-    Py_XDECREF(places);
-    Py_XDECREF(values);
-    return found;
-}
-
-/* Scores, where some runs of them begin and how long each is, how many at most: the places in each run of its largest scores above
-   zero, of equals the first, and these scores. */
-PyObject *kernel_best_of_runs(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *given, *runs, *found = NULL;
-    Py_ssize_t most;
-    TopK top = {NULL, 0, 0};
-    if (!PyArg_ParseTuple(arguments, "OO!n", &given, &PyList_Type, &runs, &most)) {
-        return NULL;
-    }
-    Array *scores = array_from_as(given, F64);
-    if (scores == NULL || topk_begin(&top, most) < 0) {
-        goto done;
-    }
-    found = PyList_New(0);
-    for (Py_ssize_t i = 0; found != NULL && i < PyList_Size(runs); i++) {
-        PyObject *run = PyList_GetItem(runs, i), *best = NULL;
-        Py_ssize_t first, count;
-        if (!PyTuple_Check(run)) {
-            fail("a run is a tuple");
-        } else if (PyArg_ParseTuple(run, "nn", &first, &count)) {
-            if (first < 0 || count < 0 || first > scores->count || count > scores->count - first) {
-                fail("a run is not there");
-            } else {
-                top.held = 0;
-                for (Py_ssize_t place = 0; place < count; place++) {
-                    double value = ((const double *)(const void *)scores->data)[first + place];
-                    if (value > 0 && topk_want(&top, value)) {
-                        topk_offer(&top, value, place, place);
-                    }
-                }
-                best = run_found(&top);
-            }
-        }
-        if (best == NULL || PyList_Append(found, best) < 0) {
-            Py_CLEAR(found);
-        }
-        Py_XDECREF(best);
-    }
-done:
-    free(top.heap);
-    drop(scores);
-    return found;
 }

@@ -23,6 +23,8 @@ int topk_begin(TopK *top, Py_ssize_t most);
 void topk_offer(TopK *top, double value, int64_t rank, Py_ssize_t place);
 /* Those that are left, by their places. */
 void topk_end(TopK *top);
+/* The best of some values, those above zero, best first; of equals the first. */
+void topk_of_run(TopK *top, const double *values, Py_ssize_t count);
 
 static inline int topk_want(const TopK *top, double value) {
     return top->held < top->most || !(value < top->heap[0].value);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 21
+#define KERNEL_VERSION 22
 
 /* An object of a type that a spec of ours made, all zero, or NULL with an exception; and the end of its tp_dealloc. */
 void *object_new(PyTypeObject *type);
@@ -135,6 +135,7 @@ PyObject *kernel_write_out(PyObject *module, PyObject *arguments);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
 PyObject *kernel_contenders(PyObject *module, PyObject *arguments);
 PyObject *kernel_gained(PyObject *module, PyObject *arguments);
+PyObject *kernel_weighed(PyObject *module, PyObject *arguments);
 PyObject *kernel_explained(PyObject *module, PyObject *arguments);
 PyObject *kernel_covered(PyObject *module, PyObject *arguments);
 PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
@@ -143,8 +144,7 @@ PyObject *kernel_count_above_and_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
 PyObject *kernel_largest(PyObject *module, PyObject *arguments);
-PyObject *kernel_best_of_runs(PyObject *module, PyObject *arguments);
-PyObject *kernel_name_shares(PyObject *module, PyObject *arguments);
+PyObject *kernel_order_places(PyObject *module, PyObject *arguments);
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 PyObject *kernel_occurrences(PyObject *module, PyObject *arguments);

@@ -91,6 +91,8 @@ static PyMethodDef functions[] = {
     {"gained", kernel_gained, METH_VARARGS,
      "Gains by cards, other evidence, whether a file may answer; files that were compared, how near their units are; weight, offset, "
      "steepness, the most that may be lost: what each file gains."},
+    {"weighed", kernel_weighed, METH_VARARGS,
+     "Scores, parts (owners, None, amount), an amount for all: each score times the amounts of its parts."},
     {"explained", kernel_explained, METH_VARARGS,
      "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
      "the share of each that is explained, and 1 where all of it is."},
@@ -110,11 +112,9 @@ static PyMethodDef functions[] = {
      "-1: that is not so easy."},
     {"largest", kernel_largest, METH_VARARGS,
      "Values, the file of each, a rank per file, how many: the places of the largest, in order; of equals the first by rank."},
-    {"best_of_runs", kernel_best_of_runs, METH_VARARGS,
-     "Scores, (first, count) of runs of them, how many at most: the places in each run of its largest above zero, and these."},
-    {"name_shares", kernel_name_shares, METH_VARARGS,
-     "Terms of a question with groups and worths, columns of units and definitions, units of files: the share of the question in the "
-     "name around each unit, and the largest in that and in the names that begin in it; None: that is not so easy."},
+    {"order_places", kernel_order_places, METH_VARARGS,
+     "A question with columns and marks, scores, cosines and roles of units, weights, files: the units of these that are placed, in "
+     "order, and the score of each; None: that is not so easy."},
     {"unchecked", kernel_unchecked, METH_VARARGS,
      "Where parts begin and end, sizes of a block and of all, a mark per block: the blocks without one; None: a part is not there."},
     {"extract", kernel_extract, METH_VARARGS,

@@ -86,6 +86,16 @@ def test_names_are_explained_alike(found: dict[Any, Any], sizes: list[int]) -> N
     both(evidence, lambda: score_file_name(asked(found, sizes, {})))
 
 
+@given(st.lists(st.floats(0, 9), min_size=9, max_size=9), st.lists(st.sets(st.integers(0, 8)), max_size=4), st.floats(0.1, 1))
+def test_scores_are_weighed_alike(scores: list[float], owners: list[set[int]], strength: float) -> None:
+    shares = [SimpleNamespace(word=str(i), owners=np.array(sorted(each), np.int64)) for i, each in enumerate(owners)]
+    context: Any = SimpleNamespace(
+        lexical=SimpleNamespace(scores=np.array(scores), shares=shares, idf={share.word: 0.7 for share in shares}),
+        plan=SimpleNamespace(groups=tuple(Group(share.word, 1.0, ()) for share in shares)),
+    )
+    both(evidence, lambda: evidence._weigh_coverage(context, strength))
+
+
 @given(postings(), SIZES, RARITIES)
 def test_types_are_covered_alike(found: dict[Any, Any], sizes: list[int], idf: dict[str, float]) -> None:
     both(evidence, lambda: score_types(asked(found, sizes, idf)))

@@ -42,11 +42,11 @@ def weigh_units(context: Context) -> LexicalScores:
     times the share of the question that it has."""
     if context.weighed is None:
         found, tests = context.lexical, context.snapshot.inline_tests
-        factor = _get_role_factors(context)[roles.TEST] if len(tests) else 1.0
+        factor = get_test_factor(context) if len(tests) else 1.0
         strength = _get_coverage_strength(context.snapshot.unit_count) if context.plan.intent == LANGUAGE else 0.0
         scores = found.scores
         if strength:
-            scores = scores * _measure_coverage(context, strength)
+            scores = _weigh_coverage(context, strength)
         elif factor != 1.0:
             scores = scores.copy()
         if factor != 1.0:
@@ -69,17 +69,20 @@ def _get_coverage_strength(units: int) -> float:
     return min(COVERAGE_GROWTH * log(units / COVERAGE_UNITS), 1.0) if units > COVERAGE_UNITS else 0.0
 
 
-def _measure_coverage(context: Context, strength: float) -> NDArray[np.float64]:
-    """A factor for each unit: 1 − strength + strength · the share of the query's words, by weight and rarity, that it has."""
+def _weigh_coverage(context: Context, strength: float) -> NDArray[np.float64]:
+    """The score of each unit times 1 − strength + strength · the share of the query's words, by weight and rarity, that it has."""
     found = context.lexical
     worth = {group.word: group.weight * found.idf.get(group.word, 0.0) for group in context.plan.groups}
     total = fsum([worth[share.word] for share in found.shares]) or 1.0
-    factors = np.zeros(len(found.scores))
-    if strength < 1:
-        factors += 1 - strength
-    for share in found.shares:
-        factors[share.owners] += strength * worth[share.word] / total
-    return factors
+    parts = [(share.owners, None, strength * worth[share.word] / total) for share in found.shares]
+    kernel = native()
+    if kernel is not None:
+        weighed: NDArray[np.float64] = kernel.weighed(found.scores, parts, 1 - strength)
+        return weighed
+    factors = np.full(len(found.scores), 1 - strength)
+    for owners, _, amount in parts:
+        factors[owners] += amount
+    return found.scores * factors
 
 
 def _load_divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
@@ -485,9 +488,13 @@ def unit_factors(context: Context, units: NDArray[np.int64]) -> NDArray[np.float
     return factors
 
 
+def get_test_factor(context: Context) -> float:
+    return _get_role_factors(context)[roles.TEST]
+
+
 def get_inline_factor(context: Context, unit: int) -> float:
     """The factor of a unit that is an inline test, 1 for others."""
-    return _get_role_factors(context)[roles.TEST] if context.snapshot.is_inline_test(unit) else 1.0
+    return get_test_factor(context) if context.snapshot.is_inline_test(unit) else 1.0
 
 
 def explain_noise(context: Context, unit: int) -> list[StageWhy]:

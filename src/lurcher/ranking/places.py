@@ -20,7 +20,7 @@ from math import exp, log
 
 from lurcher.query import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import Context
-from lurcher.ranking.evidence import get_inline_factor
+from lurcher.ranking.evidence import get_inline_factor, get_test_factor
 from lurcher.runtime.kernel import native, np
 from lurcher.sources.roles import INLINE_TESTS
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS, mark_kinds
@@ -69,6 +69,13 @@ def order_places(
 ) -> tuple[list[int], list[float]]:
     """The units of `files`, which have the scores `values`, in order of S, each with S. `leads` have a place in any case."""
     weights = {REPORT: REPORTED, SYMBOL: NAME}.get(context.plan.intent, QUESTION)
+    found = _order_natively(context, weights, files, values, leads)
+    return _order(context, weights, files, values, leads) if found is None else found
+
+
+def _order(
+    context: Context, weights: Weights, files: list[int], values: list[float], leads: list[int]
+) -> tuple[list[int], list[float]]:
     ranks = context.snapshot.path_rank[files].tolist()
     rows = _value_units(context, weights, files, leads)
     best = min([row[0][0] for row in rows if row], default=0.0)
@@ -82,20 +89,52 @@ def order_places(
     return [unit for _, _, unit in found], [-s for s, _, _ in found]
 
 
+def _order_natively(
+    context: Context, weights: Weights, files: list[int], values: list[float], leads: list[int]
+) -> tuple[list[int], list[float]] | None:
+    """What `_order` finds, from the kernel; None where that is not so easy, as with names beyond ASCII."""
+    kernel, snapshot, names = native(), context.snapshot, _Names(context)
+    columns = snapshot.naming_columns() if kernel is not None and files else None
+    if kernel is None or columns is None or len(names.worths) > _MOST_NATIVE:
+        return None
+    compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
+    defining = _find_defining(context)
+    inline = [bool(role & INLINE_TESTS) for role in snapshot.file_roles[files].tolist()]
+    found: tuple[list[int], list[float]] | None = kernel.order_places(
+        (list(names.bits), bytes(names.bits.values()), names.worths, names.total), columns, mark_kinds(_NAMING_KINDS),
+        context.lexical.scores, compared, cosines, snapshot.unit_column("roles") if any(inline) else None,
+        log(max(get_test_factor(context), _LEAST_FACTOR)),
+        (weights.bm25, weights.cosine, weights.enclosing, weights.best, weights.further, LEAST_SHARE), UNITS,
+        context.plan.intent == LANGUAGE,
+        list(zip(
+            map(snapshot.naming_rows, files), snapshot.first_unit[files].tolist(), snapshot.unit_counts[files].tolist(), leads,
+            [file in defining for file in files], inline, snapshot.path_rank[files].tolist(), values, strict=True,
+        )),
+    )  # fmt: skip
+    return found
+
+
+def _find_defining(context: Context) -> set[int]:
+    """The files that define the queried name."""
+    return {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
+
+
 def _value_units(context: Context, weights: Weights, files: list[int], leads: list[int]) -> list[list[tuple[float, int]]]:
     """-log v and number of each unit that is placed, in order, by file."""
     scores, snapshot = context.lexical.scores, context.snapshot
     highest = float(scores.max(initial=0.0)) or 1.0
     least = LEAST_SHARE * highest
-    defining = {match.file for match in context.symbols} if context.plan.intent == SYMBOL else set()
+    defining = _find_defining(context)
     compared, cosines = context.cosines if weights.cosine and context.cosines is not None else (None, None)
     firsts = snapshot.first_unit[files]
     runs = list(zip(firsts.tolist(), snapshot.unit_counts[files].tolist(), strict=True))
+    best = [_find_best(scores[first : first + count]) for first, count in runs]
     placed = [
         _include(lead - first, chosen, shares, scores, first) if 0 <= lead - first < count else (chosen, shares)
-        for (first, count), lead, (chosen, shares) in zip(runs, leads, _find_best(scores, runs), strict=True)
+        for (first, count), lead, (chosen, shares) in zip(runs, leads, best, strict=True)
     ]
-    named = _Names(context).shares(files, [chosen for chosen, _ in placed])
+    names = _Names(context)
+    named = [names.shares(file, chosen) for file, (chosen, _) in zip(files, placed, strict=True)]
     begins = compared.searchsorted(firsts).tolist() if compared is not None else [0] * len(files)
     roles = snapshot.file_roles[files].tolist()
     bm25, cosine, enclosing = weights.bm25, weights.cosine, weights.enclosing
@@ -127,16 +166,8 @@ Chosen = tuple[list[int], list[float]]
 """Units, numbered within their file, and their scores."""
 
 
-def _find_best(scores: NDArray[np.float64], runs: list[tuple[int, int]]) -> list[Chosen]:
-    """The units with a score in each file, given by its first unit and their number: the best, at most `UNITS`, best first."""
-    kernel = native()
-    if kernel is not None:
-        found: list[Chosen] = kernel.best_of_runs(scores, runs, UNITS)
-        return found
-    return [_find_best_of(scores[first : first + count]) for first, count in runs]
-
-
-def _find_best_of(scores: NDArray[np.float64]) -> Chosen:
+def _find_best(scores: NDArray[np.float64]) -> Chosen:
+    """The units with a score: the best, at most `UNITS`, best first."""
     scored = np.flatnonzero(scores > 0)
     best = sorted(zip((-scores[scored]).tolist(), scored.tolist(), strict=True))[:UNITS]
     return [unit for _, unit in best], [-share for share, _ in best]
@@ -157,43 +188,24 @@ class _Names:
 
     def __init__(self, context: Context) -> None:
         self._snapshot = context.snapshot
-        self._bits: dict[str, int] = {}
-        """Term → the place of its word in `_worths`."""
-        self._worths: list[float] = []
-        self._total = 0.0
+        self.bits: dict[str, int] = {}
+        """Term → the place of its word in `worths`."""
+        self.worths: list[float] = []
+        self.total = 0.0
         for group in context.plan.groups:
             worth = group.weight * context.lexical.idf.get(group.word, 0.0)
-            self._total += worth
+            self.total += worth
             if worth:
                 for term in (group.word, *group.forms):
-                    self._bits.setdefault(term, len(self._worths))
-                self._worths.append(worth)
+                    self.bits.setdefault(term, len(self.worths))
+                self.worths.append(worth)
         self._known = {0: 0.0}
 
-    def shares(self, files: list[int], units: list[list[int]]) -> list[tuple[list[float], list[float]]]:
-        """For the units of each file, the share in the name of the innermost definition around its middle; and the largest
+    def shares(self, file: int, units: list[int]) -> tuple[list[float], list[float]]:
+        """For some units of a file, the share in the name of the innermost definition around the middle of each; and the largest
         share in that name or in one of the names of the definitions that begin in the unit."""
-        if not self._worths:
-            return [([0.0] * len(chosen), [0.0] * len(chosen)) for chosen in units]
-        found = self._compare_natively(files, units) if len(self._worths) <= _MOST_NATIVE else [None] * len(files)
-        return [
-            self._compare(file, chosen) if shares is None else shares
-            for file, chosen, shares in zip(files, units, found, strict=True)
-        ]
-
-    def _compare_natively(self, files: list[int], units: list[list[int]]) -> list[tuple[list[float], list[float]] | None]:
-        """None for files whose names the kernel cannot read: those beyond ASCII."""
-        kernel = native()
-        columns = self._snapshot.naming_columns() if kernel is not None else None
-        if kernel is None or columns is None:
-            return [None for _ in files]
-        found: list[tuple[list[float], list[float]] | None] = kernel.name_shares(
-            list(self._bits), bytes(self._bits.values()), self._worths, self._total, *columns, mark_kinds(_NAMING_KINDS),
-            list(zip(map(self._snapshot.naming_rows, files), units, strict=True)),
-        )  # fmt: skip
-        return found
-
-    def _compare(self, file: int, units: list[int]) -> tuple[list[float], list[float]]:
+        if not self.worths:
+            return [0.0] * len(units), [0.0] * len(units)
         enclosing = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)
         starting = self._snapshot.starting_definitions(file, _NAMING_KINDS)
         around = [self._share(enclosing[unit]) if enclosing[unit] >= 0 else 0.0 for unit in units]
@@ -202,12 +214,12 @@ class _Names:
 
     def _share(self, definition: int) -> float:
         words = 0
-        for term in self._snapshot.definition_terms(definition) & self._bits.keys():
-            words |= 1 << self._bits[term]
+        for term in self._snapshot.definition_terms(definition) & self.bits.keys():
+            words |= 1 << self.bits[term]
         known = self._known.get(words)
         if known is None:
             known = 0.0
-            for place, worth in enumerate(self._worths):
+            for place, worth in enumerate(self.worths):
                 known += worth if words >> place & 1 else 0.0
-            known = self._known[words] = known / self._total
+            known = self._known[words] = known / self.total
         return known
