@@ -167,7 +167,8 @@ done:
 
 #define AT_ONCE 64
 
-/* Up to 64 terms that are searched in one pass: a bit for each in the entries of its first and of its second byte. */
+/* Up to 64 terms that are searched in one pass: a bit for each in the entries of its first and of its second byte, as a small letter
+   and as a large one. */
 typedef struct {
     const char *data[AT_ONCE];
     size_t sizes[AT_ONCE];
@@ -177,13 +178,21 @@ typedef struct {
 
 static unsigned char lower(char c) { return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 32 : c); }
 
+static void mark(uint64_t *table, char letter, uint64_t bit) {
+    unsigned char byte = (unsigned char)letter;
+    if (lower(letter) == byte) { /* no text has large letters here */
+        table[byte] |= bit;
+        table[byte >= 'a' && byte <= 'z' ? byte - 32 : byte] |= bit;
+    }
+}
+
 static void want(Wanted *wanted, const char *data, size_t size) {
     uint64_t bit = UINT64_C(1) << wanted->count;
     wanted->data[wanted->count] = data;
     wanted->sizes[wanted->count++] = size;
-    wanted->first[(unsigned char)data[0]] |= bit;
+    mark(wanted->first, data[0], bit);
     if (size > 1) {
-        wanted->second[(unsigned char)data[1]] |= bit;
+        mark(wanted->second, data[1], bit);
     }
     for (int c = 0; size == 1 && c < 256; c++) {
         wanted->second[c] |= bit;
@@ -203,20 +212,28 @@ static int stands(const char *text, size_t left, const char *term, size_t size) 
     return 1;
 }
 
+/* The terms, of some that may, which stand at a place of a text. */
+static uint64_t find_terms(const Wanted *wanted, uint64_t maybe, const char *text, size_t left) {
+    uint64_t found = 0;
+    for (int term = 0; maybe; term++, maybe >>= 1) {
+        if (maybe & 1 && stands(text, left, wanted->data[term], wanted->sizes[term])) {
+            found |= UINT64_C(1) << term;
+        }
+    }
+    return found;
+}
+
 /* Adds to each line how many of the terms begin in it. */
 static void count_terms(const Wanted *wanted, const char *text, size_t size, uint32_t *lines) {
     uint64_t here = 0;
     for (size_t i = 0; i < size; i++) {
-        uint64_t maybe = wanted->first[lower(text[i])];
+        unsigned char byte = (unsigned char)text[i];
+        uint64_t second = i + 1 < size ? wanted->second[(unsigned char)text[i + 1]] : UINT64_MAX;
+        uint64_t maybe = wanted->first[byte] & second & ~here; /* no branch on the first letter: it is too often right */
         if (maybe) {
-            maybe &= (i + 1 < size ? wanted->second[lower(text[i + 1])] : UINT64_MAX) & ~here;
-            for (int term = 0; maybe; term++, maybe >>= 1) {
-                if (maybe & 1 && stands(text + i, size - i, wanted->data[term], wanted->sizes[term])) {
-                    here |= UINT64_C(1) << term;
-                }
-            }
+            here |= find_terms(wanted, maybe, text + i, size - i);
         }
-        if (text[i] == '\n' || i + 1 == size) {
+        if (byte == '\n' || i + 1 == size) {
             for (; here; here &= here - 1) {
                 ++*lines;
             }

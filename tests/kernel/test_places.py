@@ -42,7 +42,10 @@ def ordered(context: Context, files: list[int], values: list[float], leads: list
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.lists(WORD, min_size=1, max_size=6), min_size=1, max_size=3), st.sampled_from(QUERIES), st.integers(1, 60), st.data())
+@given(
+    st.lists(st.lists(WORD, min_size=1, max_size=6), min_size=1, max_size=3), st.sampled_from(QUERIES), st.integers(1, 60),
+    st.data(),
+)  # fmt: skip
 @example([["follow", "größe"], ["redirect"]], QUERIES[0], 40, None)
 def test_the_order_is_the_same(files: list[list[str]], query: str, lines: int, data: Any) -> None:
     texts = {f"src/f{i}.py": source(names, lines) for i, names in enumerate(files)}

@@ -89,7 +89,9 @@ def find_best_byte(text: str, wanted: Collection[str]) -> int:
     Terms are searched as plain strings, also inside longer words: this runs for every hit, and only the line matters.
     """
     kernel = native()
-    plain = text if kernel is not None and text.isascii() else text.lower()
+    if kernel is not None and text.isascii():
+        return int(kernel.best_line(text, text, wanted))
+    plain = text.lower()
     if len(plain) != len(text):  # a few letters have a longer lower case, which would shift every position after them
         plain = text
     elif kernel is not None:
@@ -255,10 +257,10 @@ class Focus:
         """The best of the lines that are shown: a match, else the queried definition, else the line with most query terms; and
         the byte of the file at which its text begins, where that is known."""
         place, first, last = shown.range, shown.first, shown.last
-        for match in self.matches(place):
+        for match in self.matches(place) if self._located is not None else ():
             if first <= match.start_line <= last:
                 return match.start_line, None
-        defined = self._find_definition_line(unit, place)
+        defined = self._find_definition_line(unit, place) if unit in self._definitions else None
         if defined is not None and first <= defined <= last:
             return defined, None
         file, start, end, top, _, _ = self._snapshot.unit(unit)
@@ -299,8 +301,8 @@ class Focus:
         below = min(MAX_LINES_BELOW, shown.last - line)
         if below > 0:
             text = read_text(snapshot, place).encode()[byte - place.start :]
-            starts = [byte + start for start in islice(find_line_starts(text, 1), below)]
-            for number in snapshot.innermost_all(place.file, starts, _NAMING_KINDS):
+            for start in islice(find_line_starts(text, 1), below):
+                number = snapshot.innermost(place.file, byte + start, _NAMING_KINDS)
                 if number >= 0:
                     return snapshot.definition_label(number)
         return None, None
@@ -490,7 +492,11 @@ class HitList(answer.Listing):
         """How many places `join` makes of these."""
         if self._query.context != "block":
             return len(self.join(members))
-        extents = list(map(self._extent, members))  # blocks do not overlap: a run begins where none of them ends
+        # Blocks do not overlap: a run begins where none of them ends.
+        if self._query.snippet_lines is None:
+            ranges = [self._places[i][1] for i in members]
+            return len({place.start for place in ranges}.difference([place.end for place in ranges]))
+        extents = list(map(self._extent, members))
         return len({start for start, _ in extents}.difference([end for _, end in extents]))
 
     def _total(self, members: Sequence[int]) -> int:

@@ -125,13 +125,13 @@ def estimate(context: Context) -> tuple[float, float]:
 
 def _count_found(context: Context) -> float:
     """`found`; of a report, no more words count than the lexical lane keeps."""
-    lexical, allowed = context.lexical, context.allowed
-    files = lexical.files
-    best = files.best[allowed].max(initial=0.0)
+    lexical, snapshot = context.lexical, context.snapshot
+    scores = lexical.scores if context.allowed.all() else np.where(context.allowed[snapshot.unit_file], lexical.scores, 0.0)
+    best = scores.max(initial=0.0)
     if not best:
         return 0.0
-    tied = np.flatnonzero(allowed & (files.best == best)).tolist()
-    unit = int(files.units[min(tied, key=context.snapshot.path_rank.__getitem__)])
+    tied = np.flatnonzero(scores == best).tolist()
+    unit = min(tied, key=lambda unit: (snapshot.path_rank[snapshot.unit_file[unit]], unit))
     asked = min(len(context.plan.groups), REPORT_TERMS)
     return len(lexical.terms_of(unit)) / asked * sqrt(max(asked, MIN_WORDS))
 

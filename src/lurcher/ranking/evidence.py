@@ -70,7 +70,7 @@ def _get_coverage_strength(units: int) -> float:
 
 
 def _weigh_coverage(context: Context, strength: float) -> NDArray[np.float64]:
-    """The score of each unit times 1 − strength + strength · the share of the query's words, by weight and rarity, that it has."""
+    """Each unit's score times 1 − strength + strength · the share of the query's words, by weight and rarity, that it has."""
     found = context.lexical
     worth = {group.word: group.weight * found.idf.get(group.word, 0.0) for group in context.plan.groups}
     total = fsum([worth[share.word] for share in found.shares]) or 1.0

@@ -202,8 +202,8 @@ class _Names:
         self._known = {0: 0.0}
 
     def shares(self, file: int, units: list[int]) -> tuple[list[float], list[float]]:
-        """For some units of a file, the share in the name of the innermost definition around the middle of each; and the largest
-        share in that name or in one of the names of the definitions that begin in the unit."""
+        """For some units of a file, the share in the name of the innermost definition around the middle of each; and the
+        largest share in that name or in one of the names of the definitions that begin in the unit."""
         if not self.worths:
             return [0.0] * len(units), [0.0] * len(units)
         enclosing = self._snapshot.enclosing_definitions(file, _NAMING_KINDS)

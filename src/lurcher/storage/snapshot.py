@@ -86,6 +86,7 @@ class Snapshot(TableSnapshot[Segment]):
         """Cache: (prefix of the root, ecosystem) → import graph."""
         self._paths: dict[int, str] = {}
         self._languages: dict[int, str] = {}
+        self._ranges: dict[int, tuple[Segment, int, int]] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
 
     @property
@@ -530,18 +531,15 @@ class Snapshot(TableSnapshot[Segment]):
 
     def innermost(self, file: int, byte: int, kinds: frozenset[str]) -> int:
         """The smallest definition of one of `kinds` that holds a byte of a file; the first of equals; -1 if there is none."""
-        return self.innermost_all(file, (byte,), kinds)[0]
-
-    def innermost_all(self, file: int, places: Sequence[int], kinds: frozenset[str]) -> list[int]:
-        """The same for several bytes."""
         segment, first, count = self._definition_range(file)
         table: Any = segment.definitions
-        base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
         if type(table) is TableRows:
-            found = table.innermost(first, count, places, mark_kinds(kinds))
+            place = table.innermost(first, count, byte, mark_kinds(kinds))
         else:
-            found = [find_innermost(table[first : first + count], byte, kinds) for byte in places]
-        return [place if place < 0 else base + first + place for place in found]
+            place = find_innermost(table[first : first + count], byte, kinds)
+        if place < 0 or len(self.segments) == 1:
+            return place if place < 0 else first + place
+        return self._bases["definitions"][self.segments.index(segment)] + first + place
 
     def enclosing_definitions(self, file: int, kinds: frozenset[str]) -> list[int]:
         """For each unit of a file, the innermost definition of one of `kinds` around its middle, or -1."""
@@ -552,7 +550,7 @@ class Snapshot(TableSnapshot[Segment]):
             row = segment.files[local]
             units = slice(int(row["unit"]), int(row["unit"]) + int(row["units"]))
             starts, ends = segment.units["start"][units].tolist(), segment.units["end"][units].tolist()
-            known = self.innermost_all(file, [(start + end) // 2 for start, end in zip(starts, ends, strict=True)], kinds)
+            known = [self.innermost(file, (start + end) // 2, kinds) for start, end in zip(starts, ends, strict=True)]
             self._enclosing.put(key, known, len(known))
         return known
 
@@ -602,10 +600,13 @@ class Snapshot(TableSnapshot[Segment]):
 
     def _definition_range(self, file: int) -> tuple[Segment, int, int]:
         """The segment of a file, and in it the first definition of the file and their number."""
-        segment, local = self._place("files", file)
-        rows: Any = segment.files
-        row = rows.numbers(local) if type(rows) is TableRows else rows[local].item()
-        return segment, row[4], row[5]
+        known = self._ranges.get(file)
+        if known is None:
+            segment, local = self._place("files", file)
+            rows: Any = segment.files
+            row = rows.numbers(local) if type(rows) is TableRows else rows[local].item()
+            known = self._ranges[file] = segment, row[4], row[5]
+        return known
 
     def definition_label(self, number: int) -> tuple[str, str]:
         """The qualified name of a definition, and its kind."""

@@ -106,12 +106,12 @@ class TableRows:
         """The bytes of all rows, the bytes per row, and the offsets of some columns."""
         return self._data, self._layout.struct.size, *(self._layout.columns[column][1] for column in columns)
 
-    def innermost(self, first: int, count: int, places: Sequence[int], marks: bytes) -> list[int]:
-        """For each byte of `places`, the shortest of `count` rows whose range from `start` to `end` holds it and whose `kind`
-        is marked; or -1."""
-        find, data, size, columns = _kernel().innermost, self._data, self._layout.struct.size, self._layout.columns
+    def innermost(self, first: int, count: int, byte: int, marks: bytes) -> int:
+        """The shortest of `count` rows whose range from `start` to `end` holds a byte and whose `kind` is marked; or -1."""
+        size, columns = self._layout.struct.size, self._layout.columns
         start, end, kind = columns["start"][1], columns["end"][1], columns["kind"][1]
-        return [find(data, size, start, end, kind, first, count, byte, marks) for byte in places]
+        found: int = _kernel().innermost(self._data, size, start, end, kind, first, count, byte, marks)
+        return found
 
     def __getitem__(self, key: Any) -> Any:
         layout = self._layout
