@@ -79,10 +79,11 @@ def _weigh_coverage(context: Context, strength: float) -> NDArray[np.float64]:
     if kernel is not None:
         weighed: NDArray[np.float64] = kernel.weighed(found.scores, parts, 1 - strength)
         return weighed
-    factors = np.full(len(found.scores), 1 - strength)
+    factors: NDArray[np.float64] = np.full(len(found.scores), 1 - strength)
     for owners, _, amount in parts:
         factors[owners] += amount
-    return found.scores * factors
+    weighed = found.scores * factors
+    return weighed
 
 
 def _load_divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
