@@ -329,6 +329,13 @@ def test_what_the_index_holds_is_reported(show: Open) -> None:
 # -- nothing, and errors ----------------------------------------------------------------------------------------------
 
 
+def test_without_anything_to_filter_there_are_no_filters(show: Open) -> None:
+    page = show("/?q=zebra")
+    page.wait_for_selector(".hit")
+    page.wait_for_selector("#main:not([aria-busy])")
+    assert page.locator("#facets").inner_text() == ""
+
+
 def test_nothing_found_says_what_else_could_be_done(show: Open) -> None:
     page = show("/?q=parse_cookie&lang=go")
     page.get_by_text("Nothing found").first.wait_for()
@@ -382,6 +389,17 @@ def test_nothing_of_a_repository_runs(show: Open) -> None:
     page.wait_for_timeout(300)
     assert page.evaluate("window.hacked") is None
     assert page.locator("img, iframe, object, embed").count() == 0
+
+
+def test_text_that_would_be_shown_in_another_order_is_marked(show: Open, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('def zebra():\n    return "\u202ereversed"  # \u2066nested\u2069\n', "utf-8")
+    with serving(tmp_path) as own:
+        page = show("/?q=zebra", base=own.url)
+        page.wait_for_selector(".hit")
+        assert '"\ufffdreversed"  # \ufffdnested\ufffd' in page.locator(".hit .block").first.inner_text()
+        page.goto(own.url + "?file=a.py&line=1")
+        page.wait_for_selector(".listing .line .t-keyword")
+        assert '"\ufffdreversed"  # \ufffdnested\ufffd' in page.locator(".listing").inner_text()
 
 
 def test_the_browser_would_refuse_it_as_well(show: Open) -> None:
@@ -545,6 +563,8 @@ def test_it_fits_a_phone(show: Open) -> None:
     page = show("/?q=follow+redirects", width=360, height=740)
     page.wait_for_selector(".facets summary")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.getElementById('q').offsetWidth") > 300, "a question can be read"
+    assert page.evaluate("[...document.querySelectorAll('#state, #sources')].every((one) => one.scrollWidth <= one.clientWidth)")
     assert not page.locator("#side").is_visible()
     page.locator(".why-button").first.click()
     assert page.locator("#side .pushes").is_visible()
