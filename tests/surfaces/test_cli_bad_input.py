@@ -179,6 +179,23 @@ def test_a_named_file_that_is_not_in_the_index_is_told(repository: Path, ask: Ca
     assert "is known" not in ask("search", "zebrawood", "--literal", repository / "src/client.py").err
 
 
+def test_a_file_that_was_left_out_is_told_with_the_reason(
+    repository: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    (repository / "clients.py").write_bytes(b"a\0b")
+    for command in ("outline", "impact", "context", "brief"):
+        refused(ask(command, "clients.py"), "clients.py is not in the index: it is binary (to see what was left out")
+    refused(ask("outline", "src/cliant.py"), "src/client.py")
+
+
+def test_the_status_of_a_store_alone_says_nothing_of_this_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    from lurcher.surfaces.cli.print_inspect import print_status
+
+    print_status({"exists": False, "root": "/nowhere", "shared": {"store": "postgres://db/here", "projects": []}})
+    assert capsys.readouterr().out.split() == ["store", "postgres://db/here"]
+
+
 def test_a_file_that_may_not_be_read_is_named_with_a_hint(
     repository: Path, run: Callable[..., Any], without_privileges: tuple[str, ...]
 ) -> None:

@@ -219,8 +219,8 @@ def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
             import difflib
 
             near = difflib.get_close_matches(name.lower(), LANGUAGES, 3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"some that are known: {', '.join(sorted(LANGUAGES)[:12])}, …"
-            raise FilterError(f"unknown language '{name}'", hint)
+            some = f"some that are known: {', '.join(sorted(LANGUAGES)[:12])}, …"
+            raise FilterError(f"unknown language '{name}'", f"did you mean {' or '.join(near)}?" if near else some)
         found += (language, *LANGUAGES[language].also)
     return tuple(dict.fromkeys(found))
 

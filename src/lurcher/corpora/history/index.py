@@ -331,7 +331,7 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
     def _update_unless_locked(
         self, known: HistoryManifest, head: Head, seconds: float | None, progress: Progress, notes: list[Degraded]
     ) -> HistoryManifest:
-        """Update the index; if another process does so, wait for it only if there is no index to search yet, or all is asked for.
+        """Update the index; if another process does so, wait only if there is no index to search yet, or all is asked for.
 
         Waiting ends when the other has written nothing for `index.lock_seconds`.
         """
