@@ -391,17 +391,6 @@ def test_nothing_of_a_repository_runs(show: Open) -> None:
     assert page.locator("img, iframe, object, embed").count() == 0
 
 
-def test_text_that_would_be_shown_in_another_order_is_marked(show: Open, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text('def zebra():\n    return "\u202ereversed"  # \u2066nested\u2069\n', "utf-8")
-    with serving(tmp_path) as own:
-        page = show("/?q=zebra", base=own.url)
-        page.wait_for_selector(".hit")
-        assert '"\ufffdreversed"  # \ufffdnested\ufffd' in page.locator(".hit .block").first.inner_text()
-        page.goto(own.url + "?file=a.py&line=1")
-        page.wait_for_selector(".listing .line .t-keyword")
-        assert '"\ufffdreversed"  # \ufffdnested\ufffd' in page.locator(".listing").inner_text()
-
-
 def test_the_browser_would_refuse_it_as_well(show: Open) -> None:
     page = show("/")
     refused = page.evaluate(
