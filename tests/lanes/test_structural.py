@@ -48,6 +48,24 @@ def test_it_finds_every_match_in_every_language_that_reads_the_pattern() -> None
     assert found.languages == ("javascript", "python", "rust")
 
 
+def test_calls_are_found_in_go_as_people_write_them() -> None:
+    go = """package shop
+
+import "fmt"
+
+func start(c *Client) {
+	fmt.Println("begin")
+	if c == nil {
+		panic("no client")
+	}
+	c.Flags()
+}
+"""
+    for pattern, line in (("fmt.Println($X)", 6), ("fmt.Println($$$)", 6), ("panic($X)", 8), ("c.Flags()", 10)):
+        assert places(search(pattern, {"shop.go": go})) == [("shop.go", line)]
+    assert places(search("func $NAME($$$) { $$$ }", {"shop.go": go})) == [("shop.go", 5)]
+
+
 def test_what_was_not_searched_is_reported() -> None:
     (note,) = search("def $F($$$): $$$").notes
     assert note.stage == "structural"

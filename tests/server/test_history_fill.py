@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -95,3 +96,32 @@ def test_it_is_not_for_ci_unless_asked_for_and_can_be_turned_off() -> None:
     assert history_fill.is_allowed(plain, {}) and not history_fill.is_allowed(plain, machine)
     assert history_fill.is_allowed(load(None, {"history.background": "true"}, {}), machine)
     assert not history_fill.is_allowed(load(None, {"history.background": "false"}, {}), {})
+
+
+def test_who_asks_for_all_waits_as_long_as_another_writer_makes_headway(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update, "FIRST_BATCH", 6)
+    monkeypatch.setattr(update, "_LISTED_FIRST", 12)
+    monkeypatch.setattr(HistoryIndex, "batch", 4)
+    started = threading.Event()
+
+    def read_slowly(what: str, done: int, total: int) -> None:
+        if what == "reading history":
+            if done > 6:
+                started.set()
+            time.sleep(0.2)
+
+    folder = tmp_path / "i"
+    other = Engine.open(repo.top, index_dir=folder)
+    engine = Engine.open(repo.top, index_dir=folder, overrides={"index.lock_seconds": 3})
+    writer = threading.Thread(target=lambda: other.index(history=True, progress=read_slowly))
+    writer.start()
+    try:
+        assert started.wait(60)
+        before = time.monotonic()
+        engine.index(history=True)
+        assert time.monotonic() - before > 3, "the other writer was too quick for this test"
+    finally:
+        writer.join()
+    assert engine.history(QUERY).index.coverage == {"history": 1.0}

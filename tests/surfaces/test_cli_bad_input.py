@@ -37,7 +37,8 @@ def refused(result: Any, *words: str) -> None:
         ((QUESTION, "--budget", "0"), ["budget is 0"]),
         ((QUESTION, "--budget", "1e3"), ["1e3"]),
         ((QUESTION, "--snippet-lines", "0"), ["snippet lines are 0"]),
-        ((QUESTION, "--lang", "pythn"), ["unknown language 'pythn'", "python"]),
+        ((QUESTION, "--lang", "pythn"), ["unknown language 'pythn'", "did you mean python"]),
+        ((QUESTION, "--lang", "qqqqq"), ["unknown language 'qqqqq'", "some that are known: "]),
         ((QUESTION, "--lang", ""), ["unknown language"]),
         ((QUESTION, "--path", ""), ["not a usable glob"]),
         ((QUESTION, "--exclude", "a" * 2000), ["not a usable glob"]),
@@ -148,7 +149,7 @@ def test_arguments_that_are_not_utf8(shared: Path, run: Callable[..., Any]) -> N
         ("[search]\nlimit = 'three'\n", ["lurcher.toml", "search.limit", "whole number"]),
         ("[search]\nlimit = true\n", ["lurcher.toml", "search.limit", "whole number"]),
         ("[search]\nlimit = 5000\n", ["lurcher.toml", "search.limit", "1 to 1000"]),
-        ("search = 3\n", ["lurcher.toml", "'search' is not a section"]),
+        ("search = 3\n", ["lurcher.toml", "'search' is a section, and not a setting (write [search] on a line of its own"]),
         ("[search]\nmode = 'psychic'\n", ["lurcher.toml", "search.mode", "hybrid"]),
     ],
 )
@@ -164,6 +165,55 @@ def test_a_broken_user_file_or_variable_is_named(shared: Path, tmp_path: Path, r
     user.write_bytes(b"\xff\xfe")
     refused(run("search", QUESTION, shared, env={"LURCHER_CONFIG": str(user)}), "mine.toml", "not valid TOML")
     refused(run("search", QUESTION, shared, env={"LURCHER_SEARCH_LIMIT": "many"}), "environment", "search.limit")
+
+
+# -- files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_named_file_that_is_not_in_the_index_is_told(repository: Path, ask: Callable[..., Any]) -> None:
+    (repository / "blob.py").write_bytes(b"redirects\0followed")
+    result = ask("search", QUESTION, repository / "blob.py")
+    assert result.status == 1 and result.out == ""
+    assert "nothing found" in result.err
+    assert re.search(r"^note: nothing is known of \S*blob\.py: it is not in the index: it is binary$", result.err, re.M)
+    assert "is known" not in ask("search", "zebrawood", "--literal", repository / "src/client.py").err
+
+
+def test_a_file_that_was_left_out_is_told_with_the_reason(
+    repository: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    (repository / "clients.py").write_bytes(b"a\0b")
+    for command in ("outline", "impact", "context", "brief"):
+        refused(ask(command, "clients.py"), "clients.py is not in the index: it is binary (to see what was left out")
+    refused(ask("outline", "src/cliant.py"), "src/client.py")
+
+
+def test_the_status_of_a_store_alone_says_nothing_of_this_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    from lurcher.surfaces.cli.print_inspect import print_status
+
+    print_status({"exists": False, "root": "/nowhere", "shared": {"store": "postgres://db/here", "projects": []}})
+    assert capsys.readouterr().out.split() == ["store", "postgres://db/here"]
+
+
+def test_a_file_that_may_not_be_read_is_named_with_a_hint(
+    repository: Path, run: Callable[..., Any], without_privileges: tuple[str, ...]
+) -> None:
+    closed = repository / "closed"
+    closed.mkdir()
+    (closed / "b.py").write_text("def b(): pass\n")
+    closed.chmod(0)
+    try:
+        refused(run("outline", closed / "b.py", before=without_privileges), "b.py: Permission denied (check its permissions)")
+    finally:
+        closed.chmod(0o755)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_told_with_a_hint(shared: Path, run: Callable[..., Any]) -> None:
+    result = run("outline", shared / "src/client.py", before=("sh", "-c", '"$@" > /dev/full', "sh"))
+    assert result.status == 2
+    assert result.err == "lurcher: No space left on device (make room on that disk, or write to another)\n"
 
 
 # -- the index folder -----------------------------------------------------------------------------------------------------

@@ -61,6 +61,16 @@ def test_alone_on_a_terminal_it_shows_examples_with_names_of_the_repository(
     assert run("symbol", name, cwd=repository).status == 0
 
 
+@pytest.mark.parametrize("columns", [30, 200])
+def test_examples_are_not_broken_by_the_edge_of_the_terminal(
+    repository: Path, run: Run, clean_environment: Callable[..., dict[str, str]], columns: int
+) -> None:
+    run("index", cwd=repository)
+    text = on_terminal(COMMAND, clean_environment(TERM="xterm", COLUMNS=str(columns)), repository)[1].decode()
+    beside = [line for line in text.splitlines() if "    lurcher symbol" in line and "show where" in line]
+    assert len(beside) == (1 if columns == 200 else 0) and "show where a name is defined" in text
+
+
 def test_in_a_pipe_it_prints_the_help(repository: Path, run: Run) -> None:
     assert "usage: lurcher" in run(cwd=repository).out
 

@@ -167,10 +167,16 @@ def _flatten(table: Mapping[str, Any], origin: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for section, content in table.items():
         if not isinstance(content, Mapping):
-            raise ConfigError(f"{origin}: '{section}' is not a section", "sections: " + ", ".join(sections()))
+            raise ConfigError(*_not_a_section(origin, section))
         for name, value in content.items():
             values[f"{section}.{name}"] = value
     return values
+
+
+def _not_a_section(origin: str, name: str) -> tuple[str, str]:
+    if name in sections():
+        return f"{origin}: '{name}' is a section, and not a setting", f"write [{name}] on a line of its own, above its settings"
+    return f"{origin}: '{name}' is not a section", "sections: " + ", ".join(sections())
 
 
 def _apply_project(settings: Settings, root: Path | str) -> tuple[Settings, list[tuple[str, ConfigError]]]:

@@ -75,8 +75,8 @@ def unread_note(unread: Mapping[str, Unread]) -> Degraded:
 def unreadable_notes(manifest: Manifest) -> tuple[Degraded, ...]:
     """Says which files could not be read; there are some."""
     found = find_unread(manifest)[UNREADABLE]
-    many = "1 file or folder" if found.number == 1 else f"{found.number:,} files or folders"
-    return (Degraded("files", f"{many} cannot be read, and nothing of it is known{_list_paths(found)}", ""),)
+    many, them = ("1 file or folder", "it") if found.number == 1 else (f"{found.number:,} files or folders", "them")
+    return (Degraded("files", f"{many} cannot be read, and nothing of {them} is known{_list_paths(found)}", ""),)
 
 
 def _list_paths(unread: Unread) -> str:

@@ -103,12 +103,22 @@ def _below(snapshot: Snapshot, folder: str) -> list[int]:
     return [file for _, file in found]
 
 
-def _unknown(snapshot: Snapshot, path: str) -> PathError:
+TO_SEE_LEFT_OUT = Template("to see what was left out: {status: skipped}")
+
+
+class NotIndexed(PathError):
+    """A path that is not in the index."""
+
+    path = ""
+
+
+def _unknown(snapshot: Snapshot, path: str) -> NotIndexed:
     near = _near(snapshot, path.rstrip("/"))
-    path = path if len(path) <= _MOST_NAMED else f"{path[:_MOST_NAMED]}…"
-    if not near:
-        return PathError(f"{path} is not in the index", Template("to see what was left out: {status: skipped}"))
-    return PathError(f"{path} is not in the index", f"did you mean {', '.join(near)}?")
+    shown = path if len(path) <= _MOST_NAMED else f"{path[:_MOST_NAMED]}…"
+    hint = f"did you mean {', '.join(near)}?" if near else TO_SEE_LEFT_OUT
+    found = NotIndexed(f"{shown} is not in the index", hint)
+    found.path = path
+    return found
 
 
 def _near(snapshot: Snapshot, wanted: str) -> list[str]:

@@ -6,9 +6,9 @@ import os
 import posixpath
 
 from lurcher.corpora import SearchRequest
-from lurcher.errors import PathError, QueryError, UsageError
+from lurcher.errors import LurcherError, PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
-from lurcher.inspect import Basis, file_at, file_or_symbol, files_at, unit_at
+from lurcher.inspect import TO_SEE_LEFT_OUT, Basis, NotIndexed, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.runtime.stdlib import TypeVar, pattern
 from lurcher.storage import SCIP_NAME
@@ -92,9 +92,22 @@ class Inspection:
                 views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
             snapshot = self._workspace.snapshot(views)
             notes = self._notes + damage + tuple(note for view in views for note in view.degraded)
-            return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
+            try:
+                return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
+            except NotIndexed as unknown:
+                raise self._with_reason(unknown, snapshot, views) from None
 
         return self._workspace.with_repair(attempt, self._progress)
+
+    def _with_reason(self, unknown: NotIndexed, snapshot: Snapshot, views: Sequence[View]) -> PathError:
+        """The error for a path that is not in the index: if there is such a file, why it was left out, and no similar names."""
+        from lurcher.inspect.why import left_out
+
+        try:
+            found = left_out(snapshot, [unknown.path], views, self._workspace.projects, self._workspace.labels())
+        except (LurcherError, OSError):
+            return unknown
+        return unknown if found is None else PathError(f"{found[0]} is not in the index: {found[1]}", TO_SEE_LEFT_OUT)
 
     def _file(self, snapshot: Snapshot, names: Sequence[str]) -> int:
         """The file at one of these paths, inside of the folders that the engine was opened for."""

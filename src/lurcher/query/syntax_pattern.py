@@ -44,6 +44,7 @@ _WRAPPERS = {
     "csharp": (_STATEMENT, ("class C { ", " }"), ("class C { async void f() { ", "; } }")),
     "css": (("a { ", "; }"), ("a { ", " }")),
     "dart": (("void f() { ", "; }"), ("void f() { ", " }"), ("class C { ", " }")),
+    "go": (("func f() { ", " }"), _STATEMENT),
     "java": (_STATEMENT, ("class C { ", " }"), ("class C { void f() { ", "; } }")),
     "javascript": (_STATEMENT, ("class C { ", " }")),
     "kotlin": (("class C { ", " }"),),
@@ -59,6 +60,8 @@ _WRAPPERS = {
     "zig": (_STATEMENT, ("fn f() void { ", " }"), ("fn f() void { ", "; }")),
 }
 """Code to put before and after a pattern that is not a whole file: an expression, a statement, a member of a class."""
+_INSIDE_FIRST = frozenset({"go"})
+"""Outside of a function, the grammar takes `fmt.Println($X)` for a conversion to a type `fmt.Println`."""
 
 # How a pattern differs from prose: it is code around metavariables, with brackets, an assignment, a semicolon or a
 # block, and its words stand alone except for keywords. Several words in a row, or a bracket after a space, are prose. And at
@@ -148,14 +151,16 @@ def parse_pattern(text: str, language: str) -> SyntaxPattern | Flaw:
 def parse_in_process(text: str, language: str) -> SyntaxPattern | Flaw:
     """Does the work of `parse_pattern`, in a child process that may be stopped."""
     flaw = None
-    for before, after in (("", ""), *_WRAPPERS.get(language, ())):
+    wrappers, whole = _WRAPPERS.get(language, ()), ("", "")
+    for before, after in (*wrappers, whole) if language in _INSIDE_FIRST else (whole, *wrappers):
         found = _ParseAttempt(text, language, before, after).result()
         if isinstance(found, SyntaxPattern):
             return found
         if not before and text.endswith(";") and found.start == len(text) - 1:
             # A declaration ends before its semicolon, as in C.
             return parse_in_process(text[:-1].rstrip(), language)
-        flaw = flaw or found
+        if flaw is None or not before + after:
+            flaw = found
     assert flaw is not None
     return flaw
 

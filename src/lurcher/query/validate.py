@@ -218,8 +218,9 @@ def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
         if language is None:
             import difflib
 
-            near = difflib.get_close_matches(name.lower(), LANGUAGES, 3) or sorted(LANGUAGES)[:12]
-            raise FilterError(f"unknown language '{name}'", f"known are: {', '.join(near)}, …")
+            near = difflib.get_close_matches(name.lower(), LANGUAGES, 3)
+            some = f"some that are known: {', '.join(sorted(LANGUAGES)[:12])}, …"
+            raise FilterError(f"unknown language '{name}'", f"did you mean {' or '.join(near)}?" if near else some)
         found += (language, *LANGUAGES[language].also)
     return tuple(dict.fromkeys(found))
 

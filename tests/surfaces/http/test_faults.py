@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from lurcher.engine import Engine
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.types import MODES
-from tests.conftest import git, write_repository
+from tests.conftest import git, run_lurcher, write_repository
 from tests.surfaces.http.conftest import client_for, serving, until, with_past
 
 OF_FILES = ("why", "explain", "blame", "file", "outline", "graph", "impact", "related")
@@ -113,3 +113,9 @@ def test_a_folder_that_is_removed_and_made_again(tmp_path: Path, monkeypatch: py
         for name in OF_FILES:
             more = {"q": "cookie"} if name == "why" else {"line": 1} if name == "related" else {}
             assert client.get(f"/api/{name}", params={"path": "src/cookies.py", **more}).status_code == 200
+
+
+def test_a_port_beyond_the_last_is_refused_and_no_other_is_taken(shared: Path) -> None:
+    result = run_lurcher("serve", shared, "--port", "73042")
+    assert result.status == 2
+    assert result.err == "lurcher: there is no port 73042 (use 1 to 65535, or 0 for any)\n"

@@ -329,6 +329,13 @@ def test_what_the_index_holds_is_reported(show: Open) -> None:
 # -- nothing, and errors ----------------------------------------------------------------------------------------------
 
 
+def test_without_anything_to_filter_there_are_no_filters(show: Open) -> None:
+    page = show("/?q=zebra")
+    page.wait_for_selector(".hit")
+    page.wait_for_selector("#main:not([aria-busy])")
+    assert page.locator("#facets").inner_text() == ""
+
+
 def test_nothing_found_says_what_else_could_be_done(show: Open) -> None:
     page = show("/?q=parse_cookie&lang=go")
     page.get_by_text("Nothing found").first.wait_for()
@@ -545,6 +552,9 @@ def test_it_fits_a_phone(show: Open) -> None:
     page = show("/?q=follow+redirects", width=360, height=740)
     page.wait_for_selector(".facets summary")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.getElementById('q').offsetWidth") > 300, "a question can be read"
+    for part in ("state", "sources"):
+        assert page.evaluate(f"document.getElementById('{part}').scrollWidth <= document.getElementById('{part}').clientWidth")
     assert not page.locator("#side").is_visible()
     page.locator(".why-button").first.click()
     assert page.locator("#side .pushes").is_visible()

@@ -102,3 +102,14 @@ def test_the_lines_shown_begin_and_end_as_on_a_terminal(show: Open, zoo: tuple[S
                 wanted = settle_window(ROWS, start, end, (best, best))
                 found = page.evaluate(BORDERS.replace("/assets", script), ["\n".join(ROWS), start, end, best])
                 assert tuple(found) == wanted, (start, end, best)
+
+
+def test_text_that_would_be_shown_in_another_order_is_marked(show: Open, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('def zebra():\n    return "\u202ereversed"  # \u2066nested\u2069\n', "utf-8")
+    with serving(tmp_path) as own:
+        page = show("/?q=zebra", base=own.url)
+        page.wait_for_selector(".hit")
+        assert '"\ufffdreversed"  # \ufffdnested\ufffd' in page.locator(".hit .block").first.inner_text()
+        page.goto(own.url + "?file=a.py&line=1")
+        page.wait_for_selector(".listing .line .t-keyword")
+        assert '"\ufffdreversed"  # \ufffdnested\ufffd' in page.locator(".listing").inner_text()

@@ -331,7 +331,11 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
     def _update_unless_locked(
         self, known: HistoryManifest, head: Head, seconds: float | None, progress: Progress, notes: list[Degraded]
     ) -> HistoryManifest:
-        """Update the index; if another process does so, wait for it only if there is no index to search yet."""
+        """Update the index; if another process does so, wait only if there is no index to search yet, or all is asked for.
+
+        Waiting ends when the other has written nothing for `index.lock_seconds`.
+        """
+        seen = known.generation
         deadline = time.monotonic() + max(self.settings.index.lock_seconds, 0.0)
         wait = 0.0 if known.generation and seconds is not None else _LOCK_WAIT_SECONDS
         while True:
@@ -348,6 +352,10 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
                 if manifest.generation and seconds is not None:
                     notes.append(Degraded("history", busy.message, ""))
                     return manifest
+                if manifest.generation != seen:
+                    seen = manifest.generation
+                    deadline = time.monotonic() + max(self.settings.index.lock_seconds, 0.0)
+                    progress("reading history", manifest.commits, max(manifest.commits, manifest.total))
                 if time.monotonic() >= deadline:
                     raise
 

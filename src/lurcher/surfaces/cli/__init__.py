@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_HINTS = {errno.EACCES: " (check its permissions)", errno.ENOSPC: " (make room on that disk, or write to another)"}
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
 _MODULES = {
     "history": "search_cmd", "notes": "search_cmd", "export": "index_cmd", "index": "index_cmd", "references": "references_cmd",
@@ -45,8 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FOUND
     except OSError as error:
         _discard_output()
-        where = f" ({error.filename})" if error.filename else ""
-        print(f"lurcher: {_one_line(error.strerror or str(error))}{_one_line(where)}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        hint = _HINTS.get(error.errno or 0, "")
+        print(f"lurcher: {_one_line(where + (error.strerror or str(error)))}{hint}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt:
         _discard_output()

@@ -318,12 +318,15 @@ _SENT = (("sent_files", "file"), ("sent_units", "unit"), ("removed_files", "file
 
 
 def print_status(status: dict[str, Any]) -> None:
-    for number, entry in enumerate(status.get("roots", [status])):
+    roots = [entry for entry in status.get("roots", [status]) if entry["exists"] or "shared" not in status]
+    for number, entry in enumerate(roots):
         if number:
             print()
         _print_root(entry)
     print_libraries(status.get("libraries", ()))
     if "shared" in status:
+        if roots:
+            print()
         _print_store(status["shared"], status.get("sent", ()))
 
 
@@ -345,7 +348,6 @@ def _print_store(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
     def row(name: str, text: str) -> None:
         print(f"{painter.dim(f'{name:<11}')} {printable(text)}")
 
-    print()
     row("store", entry["store"])
     if "problem" in entry:
         print(f"{painter.dim('problem    ')} {painter.state(printable(entry['problem']), 'problem')}{_hint(entry.get('hint'))}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
-from lurcher.errors import ConfigError, QueryError, UsageError
-from lurcher.runtime.process import CLEAR_LINE, raw_stream
+from lurcher.errors import ConfigError, LurcherError, QueryError, UsageError
+from lurcher.runtime.process import CLEAR_LINE, printable, raw_stream
 from lurcher.runtime.stdlib import dumps
 
 TYPE_CHECKING = False
@@ -219,11 +220,26 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
         if past and engine.history_corpus.deferred and answer.index.coverage.get("history", 1.0) < 1.0:
             history_fill.start_filling(engine)
         status = show_answer(parsed, answer, engine, timings=parsed.timings)
+        if not (answer.hits or past or parsed.quiet or engine.shares) and source in (None, "code"):
+            _name_unindexed(engine, parsed.path, query)
         if first and engine.indexed:
             from lurcher.surfaces.cli.start import suggest_commands
 
             suggest_commands(engine)
     return status
+
+
+def _name_unindexed(engine: Engine, paths: Sequence[str], query: str) -> None:
+    """Says which of the named files nothing was found in because they are not in the index."""
+    for path in paths:
+        if not os.path.isfile(path):
+            continue
+        try:
+            verdict = engine.why(os.path.abspath(path), query, refresh=False).verdict
+        except LurcherError:  # it is a note beside an answer
+            continue
+        if verdict.startswith("it is not in the index"):
+            print(printable(f"note: nothing is known of {path}: {verdict}"), file=sys.stderr)
 
 
 def is_watched(parsed: Namespace) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -67,8 +68,12 @@ def suggest_commands(engine: Engine) -> None:
 
 def _print_rows(rows: list[tuple[str, str]], painter: Painter) -> None:
     width = max(len(command) for command, _ in rows)
+    beside = 4 + width + 2 + max(len(what) for _, what in rows) <= shutil.get_terminal_size().columns
     for command, what in rows:
-        print(f"    {printable(command):<{width}}  {painter.dim(what)}")
+        if beside:
+            print(f"    {printable(command):<{width}}  {painter.dim(what)}")
+        else:  # wrapped lines are hard to read, and to copy
+            print(f"    {painter.dim(what)}\n        {printable(command)}")
 
 
 def _rows(engine: Engine) -> Iterator[tuple[str, str]]:

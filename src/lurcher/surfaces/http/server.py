@@ -24,6 +24,7 @@ SEND_SECONDS = 20.0
 """A client may read nothing of a response for this long."""
 MOST_CONNECTIONS = 512
 MOST_HEAD_BYTES = 128 << 10
+_LAST_PORT = 65_535
 _KEEP_ALIVE = 15
 _GRACE = 3
 
@@ -125,6 +126,8 @@ def make_server(app: Any, closing: Callable[[], None], grace: int = _GRACE) -> S
 
 def bind(host: str, port: int) -> socket.socket:
     """A socket that listens at the address; UsageError where that fails."""
+    if not 0 <= port <= _LAST_PORT:  # the system takes the remainder of it, and listens somewhere else
+        raise UsageError(f"there is no port {port}", f"use 1 to {_LAST_PORT}, or 0 for any")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError) as error:  # UnicodeError: letters that no host name has

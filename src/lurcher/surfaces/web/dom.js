@@ -1,4 +1,4 @@
-// Builds elements. Content of a repository is only ever inserted as text nodes.
+// Builds elements. Content of a repository is only ever inserted as text nodes, by `visible`.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -15,11 +15,17 @@ function fill(element, props, children) {
   return element;
 }
 
+// As on a terminal: without it code could be shown in another order than a compiler reads it. The length stays.
+const REORDERING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** The text with U+FFFD for the characters that change the direction of what follows. */
+export const visible = (text) => text.replace(REORDERING, "\ufffd");
+
 function add(element, children) {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
     if (Array.isArray(child)) add(element, child);
-    else element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    else element.append(child instanceof Node ? child : document.createTextNode(visible(String(child))));
   }
 }
 

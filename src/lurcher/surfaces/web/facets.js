@@ -16,11 +16,12 @@ export function facetList(place, found, state, go) {
     if (rows.length > 1 || rows.some((row) => row.chosen)) groups.push(group(name, title, rows, state, go));
   }
   if (state.in && state.in !== "code") groups.push(dates(state, go));
+  if (!groups.length) return put(place);
   if (found.looked_at) {
     groups.push(h("p", { class: "muted small" }, found.total > found.looked_at ? `Counted over the first ${counted(found.looked_at, "hit")}.` : `Counted over all ${counted(found.looked_at, "hit")}.`));
   }
   const open = place.querySelector("details.all") ? place.querySelector("details.all").open : matchMedia("(min-width: 60rem)").matches;
-  put(place, h("details", { class: "all", open }, h("summary", null, "Filters"), groups));
+  return put(place, h("details", { class: "all", open }, h("summary", null, "Filters"), groups));
 }
 
 function withChosen(name, rows, state) {

@@ -1,5 +1,5 @@
 // A block of code: line numbers, colours, marks. Used by hits and by the file view.
-import { counted, h } from "./dom.js";
+import { counted, h, visible } from "./dom.js";
 import { lines, marksOf, tokens } from "./highlight.js";
 
 const MOST_PIECES = 3000;
@@ -15,10 +15,10 @@ export function lineContent(parts) {
       holder = name < 0 ? code : h("span", { class: "name", data: { name } });
       if (name >= 0) code.append(holder);
     }
-    const piece = kind ? h("span", { class: `t-${kind}` }, text) : document.createTextNode(text);
+    const piece = kind ? h("span", { class: `t-${kind}` }, text) : document.createTextNode(visible(text));
     holder.append(marked ? h("mark", null, piece) : piece);
   }
-  if (parts.length > MOST_PIECES) code.append(parts.slice(MOST_PIECES).map((part) => part[0]).join(""));
+  if (parts.length > MOST_PIECES) code.append(visible(parts.slice(MOST_PIECES).map((part) => part[0]).join("")));
   return code;
 }
 
