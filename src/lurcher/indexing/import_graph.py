@@ -96,12 +96,26 @@ class IndexedTree(Tree):
         return sorted(found)
 
     def files_called(self, *names: str) -> list[str]:
-        found = [path for path in self.paths if path.endswith(names)]
-        return [path for name in names for path in found if path[path.rfind("/") + 1 :] == name]
+        found = []
+        for name in names:
+            end = f"{name}\0"
+            at = self._joined.find(end)
+            while at >= 0:
+                if self._joined[at - 1] in "/\0":
+                    found.append(self._joined[self._joined.rfind("\0", 0, at) + 1 : at + len(name)])
+                at = self._joined.find(end, at + 1)
+        return found
+
+    @cached_property
+    def _joined(self) -> str:
+        """All paths, to find those with an ending in: one by one takes far longer."""
+        return "\0" + "\0".join(self.paths) + "\0"
 
     def paths_of(self, *languages: str) -> list[str]:
-        numbers = set(self._snapshot.files_of_languages(languages))
-        return [path for path in self.paths if self._numbers[path] in numbers]
+        skipped, numbers = len(self._prefix), self._numbers
+        files = self._snapshot.files_of_languages(languages)
+        paths = ((self._snapshot.path(file)[skipped:], file) for file in files)
+        return sorted(path for path, file in paths if numbers.get(path) == file)
 
 
 class _Imports(Mapping[str, "tuple[Import, ...]"]):

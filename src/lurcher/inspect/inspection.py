@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.history.corpus import HistoryCorpus
     from lurcher.indexing import View
-    from lurcher.indexing.freshness import TreeState
+    from lurcher.indexing.freshness import BackgroundCheck, TreeState
     from lurcher.indexing.root_index import RootIndex
     from lurcher.indexing.workspace import Workspace
     from lurcher.inspect.brief import BriefAnswer
@@ -88,16 +88,49 @@ class Inspection:
 
         def attempt(damage: tuple[Degraded, ...]) -> Result:
             views: Sequence[View] | None = self._views
+            if views is None and self._check and not damage:
+                ahead = self._answer_ahead(work)
+                if ahead is not None:
+                    return ahead[0]
             if views is None:
                 views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
-            snapshot = self._workspace.snapshot(views)
-            notes = self._notes + damage + tuple(note for view in views for note in view.degraded)
-            try:
-                return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
-            except NotIndexed as unknown:
-                raise self._with_reason(unknown, snapshot, views) from None
+            return self._answer_from(views, work, damage)
 
         return self._workspace.with_repair(attempt, self._progress)
+
+    def _answer_from(
+        self, views: Sequence[View], work: Callable[[Snapshot, Basis], Result], damage: tuple[Degraded, ...] = ()
+    ) -> Result:
+        snapshot = self._workspace.snapshot(views)
+        notes = self._notes + damage + tuple(note for view in views for note in view.degraded)
+        try:
+            return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
+        except NotIndexed as unknown:
+            raise self._with_reason(unknown, snapshot, views) from None
+
+    def _answer_ahead(self, work: Callable[[Snapshot, Basis], Result]) -> tuple[Result] | None:
+        """The answer of the index as it is, found while the kernel compares it with the tree.
+
+        None where that comparison cannot run beside the work, or finds a change.
+        """
+        started: list[tuple[View, BackgroundCheck]] = []
+        for project in self._workspace.projects:
+            begun = project.optimistic_view(False)
+            if begun is None:
+                return None
+            started.append(begun)
+        found: tuple[Result] | None = None
+        error: UsageError | None = None
+        try:
+            found = (self._answer_from([view for view, _ in started], work),)
+        except UsageError as raised:  # such as that nothing has this name, which a changed file may have
+            error = raised
+        changes = [comparison.finish() for _, comparison in started]
+        if any(change is None or change for change in changes):
+            return None
+        if error is not None:
+            raise error
+        return found
 
     def _with_reason(self, unknown: NotIndexed, snapshot: Snapshot, views: Sequence[View]) -> PathError:
         """The error for a path that is not in the index: if there is such a file, why it was left out, and no similar names."""

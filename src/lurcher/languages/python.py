@@ -396,18 +396,24 @@ class PythonResolver:
 
     def _top_level(self) -> dict[str, list[str]]:
         """Names that can begin an absolute import, with the folders they are in: those that are not packages."""
-        self._spaces: set[str] = set()
+        inside: dict[str, list[str]] = {}
         for stem in self._modules:
-            above = folder_of(stem)
+            folder, _, name = stem.rpartition("/")
+            inside.setdefault(folder, []).append(name)
+        self._spaces: set[str] = set()
+        for above in inside:
             while above and above not in self._spaces:
                 self._spaces.add(above)
                 above = folder_of(above)
         self._spaces -= self._packages
+        for stem in (*self._packages, *self._spaces):
+            folder, _, name = stem.rpartition("/")
+            if name:
+                inside.setdefault(folder, []).append(name)
         tops: dict[str, set[str]] = {}
-        for stem in (*self._modules, *self._packages, *self._spaces):
-            root, _, name = stem.rpartition("/")
-            if name and root not in self._packages:
-                tops.setdefault(name, set()).add(root)
+        for folder, names in inside.items():
+            for name in names if folder not in self._packages else ():
+                tops.setdefault(name, set()).add(folder)
         return {name: sorted(roots) for name, roots in tops.items()}
 
 

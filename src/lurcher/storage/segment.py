@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import cache, cached_property
 from itertools import accumulate
+from operator import add
 
 from lurcher.runtime.kernel import native, np
 from lurcher.storage.container import BoundedCache, Container, Layout
@@ -28,7 +29,7 @@ from lurcher.types import Definition, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from numpy.typing import NDArray
@@ -517,17 +518,16 @@ class Segment:
         """The Bloom filter over the text."""
         return self.container.section("bloom")
 
-    def paths(self) -> Iterator[str]:
+    def paths(self) -> list[str]:
         """The paths of all files in order, dead ones included."""
         blob, offsets = bytes(self.container.section("paths")), self.files["path"].tolist()
-        parts = blob.split(b"\0")[:-1]
+        text = blob.decode("utf-8", "replace")
+        found = text.split("\0")[: len(offsets)]
+        sizes = accumulate(map(len, found if len(text) == len(blob) else blob.split(b"\0")), initial=0)
         # In the order of the files, unless the segment was tampered with.
-        if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
-            decoded = blob.decode("utf-8", "replace").split("\0")[:-1]
-            yield from (self.prefix + path for path in decoded) if self.prefix else decoded
-            return
-        for offset in offsets:
-            yield self.prefix + decode_string(blob, offset)
+        if list(map(add, sizes, range(len(offsets)))) != offsets:
+            found = [decode_string(blob, offset) for offset in offsets]
+        return [self.prefix + path for path in found] if self.prefix else found
 
     def path(self, file: int) -> str:
         return self.prefix + read_string(self.container, "paths", int(self.files["path"][file]))

@@ -368,18 +368,14 @@ class Snapshot(TableSnapshot[Segment]):
                 for file in here:
                     yield file, segment.prefix + decode_string(paths, int(offsets[file - base]))
 
-    def _read_paths(self) -> None:
-        """All paths at once: one by one, each costs a hundred times as much."""
-        for segment, base in zip(self.segments, self._bases["files"], strict=False):
-            self._paths.update(enumerate(segment.paths(), base))
-
     @cached_property
     def live_paths(self) -> dict[str, int]:
         """Every live file by its path."""
-        self._read_paths()
-        paths = self._paths
+        # All at once: one by one, each costs a hundred times as much.
+        paths = [path for segment in self.segments for path in segment.paths()]
+        self._paths.update(enumerate(paths))
         if self._all_live:
-            return {paths[file]: file for file in range(self.file_total)}
+            return dict(zip(paths, range(self.file_total), strict=True))
         return {paths[file]: file for file in np.flatnonzero(self.live_files).tolist()}
 
     @cached_property
@@ -517,6 +513,12 @@ class Snapshot(TableSnapshot[Segment]):
         row = segment.files[local]
         first, count = int(row["definition"]), int(row["definitions"])
         return decode_definitions(segment, segment.definitions[first : first + count]) if count else []
+
+    def definition_extents(self, file: int) -> list[tuple[int, int, str]]:
+        """Start, end and kind of each of them; their names take most of the time to decode."""
+        segment, first, count = self._definition_range(file)
+        rows = segment.definitions[first : first + count].tolist() if count else ()
+        return [(start, end, KINDS[kind]) for _, _, start, end, _, _, _, _, _, kind, _, _ in rows]
 
     def definition_numbers(self, file: int) -> range:
         segment, local = self._place("files", file)

@@ -6,6 +6,8 @@ asked for.
 
 from __future__ import annotations
 
+from functools import cache
+
 from lurcher.errors import QueryError
 from lurcher.inspect import Basis, plain_fields
 from lurcher.inspect.references.program import Program, SourceFile, Symbol, Wanted
@@ -18,7 +20,7 @@ from lurcher.types import Degraded, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from lurcher.inspect.references.exact import ExactReferences
@@ -30,6 +32,8 @@ _MOST_OCCURRENCES = 20_000
 """Occurrences of one name that are looked at; those of further files are left out, with a note."""
 _ENOUGH_OCCURRENCES = 1_000
 """The same where as many resolved uses as are to be listed were found by then: a popular name takes no longer than others."""
+_MOST_DEFINITIONS = 50
+"""Definitions of a name that an answer lists; the uses of all are looked for."""
 _LONGEST_LINE = 200
 _LONGEST_NAME = 1_000
 
@@ -142,12 +146,8 @@ class Finder:
         matches = [match for match in find_definitions(self.snapshot, [name]) if self.program.shows(match.file)]
         found: dict[Symbol, None] = {}
         for match in select_fitting(matches):
-            if not match.exact:
-                continue
-            place = match.definition.start_byte, match.definition.name
-            for symbol in self.program.file(match.file).symbols:
-                if (symbol.definition.start_byte, symbol.definition.name) == place:
-                    found[symbol] = None
+            if match.exact:
+                found[self.program.file(match.file).symbol(match.number)] = None
         *outer, _ = split_qualified_name(name)
         kept = [symbol for symbol in found if symbol.is_function or symbol.is_type or not self.skips_data]
         return [symbol for symbol in kept if _is_inside(symbol, outer)] or kept
@@ -219,7 +219,7 @@ class Finder:
     def _find_uses(self, name: str, wanted: Sequence[Symbol]) -> Iterator[Use]:
         seen = certain = 0
         asked = Wanted(wanted)
-        overridden = self._overridden(wanted)
+        overridden = cache(lambda: self._overridden(wanted))
         for file in self.program.files_with(name):
             if asked and file.ecosystem not in asked.ecosystems:
                 continue
@@ -249,7 +249,9 @@ class Finder:
                         if use is not None and use.certain:
                             yield use
 
-    def _use(self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted, overridden: set[Symbol]) -> Use | None:
+    def _use(
+        self, file: SourceFile, name: str, occurrence: Occurrence, wanted: Wanted, overridden: Callable[[], set[Symbol]]
+    ) -> Use | None:
         if not wanted:
             return Use(file, name, occurrence, (), "name", False)
         found: Resolution | None = self.resolver.resolve(file, name, occurrence, wanted)
@@ -260,7 +262,7 @@ class Finder:
         meant = [symbol for symbol in found.symbols if symbol in wanted]
         if meant:
             return Use(file, name, occurrence, meant, found.how, found.certain)
-        if found.certain and any(symbol in overridden for symbol in found.symbols):
+        if found.certain and any(symbol.is_member and symbol in overridden() for symbol in found.symbols):
             return Use(file, name, occurrence, wanted.symbols, "override", False)
         return None
 
@@ -296,8 +298,8 @@ def find_references(
         reason = f"{spelled} occurs so often that not all files were looked at; there are more uses than these {len(uses):,}"
         basis = Basis(basis.index, (*basis.degraded, Degraded("references", reason, "")))
     return ReferencesAnswer(
-        name, tuple(map(describe, wanted)), tuple(make_reference(use) for use in shown), len(uses),
-        sum(use.certain for use in uses), basis,
+        name, list_definitions(wanted), tuple(make_reference(use) for use in shown), len(uses),
+        sum(use.certain for use in uses), note_definitions(basis, name, wanted),
     )  # fmt: skip
 
 
@@ -332,7 +334,7 @@ def describe(symbol: Symbol) -> Place:
 def make_reference(use: Use) -> Reference:
     start = use.occurrence[0]
     file, line = use.file, use.file.line(start)
-    first, last = file.line_range(line)
+    first, last = file.line_around(start)
     scope = file.scope_at(start)
     text = file.text[first:last].decode("utf-8", "replace").strip()
     meant = None
@@ -343,6 +345,19 @@ def make_reference(use: Use) -> Reference:
         file.path, line, file.column(start), use.kind, "" if scope is None else scope.definition.qualified,
         text[:_LONGEST_LINE], RESOLVED if use.certain else CANDIDATE, use.how, meant, file.is_test,
     )  # fmt: skip
+
+
+def list_definitions(wanted: Sequence[Symbol]) -> tuple[Place, ...]:
+    return tuple(map(describe, wanted[:_MOST_DEFINITIONS]))
+
+
+def note_definitions(basis: Basis, name: str, wanted: Sequence[Symbol]) -> Basis:
+    """Says of a name how many definitions it has where not all of them are listed."""
+    if len(wanted) <= _MOST_DEFINITIONS:
+        return basis
+    reason = f"{name} has {len(wanted):,} definitions, of which {_MOST_DEFINITIONS} are listed"
+    hint = "ask for one of them, as in Client.get, or by its place, as in src/client.py:42"
+    return Basis(basis.index, (*basis.degraded, Degraded("references", reason, hint)))
 
 
 def note_undefined(basis: Basis, name: str, wanted: Sequence[Symbol], else_shown: str = "") -> Basis:

@@ -16,6 +16,8 @@ from lurcher.inspect.references.answer import (
     Target,
     Use,
     describe,
+    list_definitions,
+    note_definitions,
     note_undefined,
     resolve_target,
 )  # fmt: skip
@@ -194,8 +196,8 @@ def find_calls(
     found.sort(key=lambda call: (call.resolution != RESOLVED, call.depth, call.path, call.line))
     unique = list({(call.path, call.line, call.name): call for call in reversed(found)}.values())[::-1]
     return CallsAnswer(
-        name, direction, steps, tuple(map(describe, wanted)), tuple(unique if limit is None else unique[:limit]), len(unique),
-        complete, note_undefined(basis, name, wanted),
+        name, direction, steps, list_definitions(wanted), tuple(unique if limit is None else unique[:limit]), len(unique),
+        complete, note_definitions(note_undefined(basis, name, wanted), name, wanted),
     )  # fmt: skip
 
 
@@ -266,8 +268,8 @@ def find_implementations(
                 found.setdefault(member, _implementation(member, symbol, depth, how, certain))
     ordered = sorted(found.values(), key=lambda entry: (entry.resolution != RESOLVED, entry.depth, entry.path, entry.line))
     return ImplementationsAnswer(
-        name, tuple(map(describe, wanted)), tuple(ordered if limit is None else ordered[:limit]), len(ordered),
-        note_undefined(basis, name, wanted),
+        name, list_definitions(wanted), tuple(ordered if limit is None else ordered[:limit]), len(ordered),
+        note_definitions(note_undefined(basis, name, wanted), name, wanted),
     )  # fmt: skip
 
 
@@ -301,7 +303,7 @@ def _subtypes(finder: Finder, symbol: Symbol) -> Iterator[tuple[Symbol, str, boo
             below = finder.resolver.heir(use.file, use.occurrence[0])
             if below is not None and below is not symbol:
                 yield below, use.how, use.certain
-    if symbol.file.language == "go" and symbol.definition.kind == "interface":
+    if symbol.file.language == "go" and symbol.kind == "interface":
         yield from ((below, "methods", False) for below in _satisfying(finder, symbol))
 
 

@@ -42,7 +42,7 @@ def find_names(snapshot: Snapshot, file: int) -> FileNames:
     for start, end, kind in islice(found, _MOST_NAMES):
         line = source.line(start)
         if line != row:
-            row, column, behind = line, 1, source.line_range(line)[0]
+            row, column, behind = line, 1, source.line_around(start)[0]
         column += _count(source.text[behind:start])
         behind = start
         places.append((line, column, _count(source.text[start:end]), kind_name(kind)))

@@ -53,21 +53,32 @@ _MOST_DEFINING = 2_000
 
 
 class Symbol:
-    """One definition of the tree."""
+    """One definition of the tree. Its names and signature are read when they are needed."""
 
-    __slots__ = ("_member", "definition", "file", "number")
+    __slots__ = ("_definition", "_member", "end", "file", "kind", "number", "start")
 
-    def __init__(self, file: SourceFile, number: int, definition: Definition) -> None:
-        self.file, self.number, self.definition = file, number, definition
+    def __init__(self, file: SourceFile, number: int, start: int, end: int, kind: str) -> None:
+        self.file = file
+        self.number = number
+        """Its place among the definitions of the file."""
+        self.start, self.end, self.kind = start, end, kind
+        self._definition: Definition | None = None
         self._member: bool | None = None
 
     @property
+    def definition(self) -> Definition:
+        known = self._definition
+        if known is None:
+            known = self._definition = self.file.decode_definition(self.number)
+        return known
+
+    @property
     def is_type(self) -> bool:
-        return self.definition.kind in TYPE_LIKE
+        return self.kind in TYPE_LIKE
 
     @property
     def is_function(self) -> bool:
-        return self.definition.kind in FUNCTION_KINDS
+        return self.kind in FUNCTION_KINDS
 
     @property
     def is_member(self) -> bool:
@@ -143,11 +154,13 @@ class SourceFile:
         self.path, self.language = snapshot.path(number), snapshot.language(number)
         self.ecosystem = ecosystem_of(self.language)
         self.folder = self.path.rpartition("/")[0]
-        self._decoded: dict[int, Symbol] = {}
+        self._symbols: dict[int, Symbol] = {}
         self._names: dict[str, list[Occurrence]] = {}
         self._bindings: dict[str, list[Binding]] = {}
         self._name_places: dict[int, tuple[int, int]] = {}
         self._own_places: dict[str, dict[int, Symbol]] = {}
+        self._counted = 0, 1
+        """A byte, and the line that it is in."""
 
     @property
     def is_test(self) -> bool:
@@ -166,58 +179,87 @@ class SourceFile:
         return self.program.snapshot.definition_numbers(self.number)
 
     @cached_property
+    def _extents(self) -> list[tuple[int, int, str]]:
+        return self.program.snapshot.definition_extents(self.number)
+
+    @cached_property
     def symbols(self) -> list[Symbol]:
         """Its definitions in order of position."""
-        found = self.program.snapshot.definitions_of(self.number)
-        return [self._decoded.get(number) or Symbol(self, number, definition) for number, definition in enumerate(found)]
+        return [self._symbol(number) for number in range(len(self._extents))]
+
+    @cached_property
+    def _definitions(self) -> list[Definition]:
+        return self.program.snapshot.definitions_of(self.number)
+
+    def decode_definition(self, number: int) -> Definition:
+        """One by one, each costs several times as much, but most files are asked for one or two."""
+        if "_definitions" in self.__dict__ or "symbols" in self.__dict__:
+            return self._definitions[number]
+        return self.program.snapshot.definition(self._numbers.start + number)
 
     def named(self, name: str) -> list[Symbol]:
         """Its definitions of a name, in order of position."""
+        first = self._numbers.start
         numbers = self.program.defining(name).get(self.number, ())
-        return [symbol for symbol in map(self._symbol, numbers) if symbol.definition.name == name]
+        return [symbol for number in numbers if (symbol := self._symbol(number - first)).definition.name == name]
+
+    def symbol(self, number: int) -> Symbol:
+        """A definition by its number in the index."""
+        return self._symbol(number - self._numbers.start)
 
     def _symbol(self, number: int) -> Symbol:
-        """A definition by its number in the index; to decode all of a file takes far longer."""
-        local = number - self._numbers.start
-        if "symbols" in self.__dict__:
-            return self.symbols[local]
-        known = self._decoded.get(local)
+        known = self._symbols.get(number)
         if known is None:
-            known = self._decoded[local] = Symbol(self, local, self.program.snapshot.definition(number))
+            known = self._symbols[number] = Symbol(self, number, *self._extents[number])
         return known
 
     @cached_property
-    def scopes(self) -> list[Symbol]:
-        return [symbol for symbol in self.symbols if symbol.definition.kind in _SCOPES]
+    def _scopes(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Of each function and type: its number, start and end, and the place here of what may be around it, or -1.
 
-    @cached_property
-    def _scope_starts(self) -> list[int]:
-        return [symbol.definition.start_byte for symbol in self.scopes]
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        starts, at = [0], self.text.find(b"\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = self.text.find(b"\n", at + 1)
-        return starts
+        That is the last one before it which has not ended where it begins; what is around that one is found the same way.
+        """
+        numbers: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        outer: list[int] = []
+        for number, (start, end, kind) in enumerate(self._extents):
+            if kind in _SCOPES:
+                around = len(numbers) - 1
+                while around >= 0 and ends[around] <= start:
+                    around = outer[around]
+                numbers.append(number)
+                starts.append(start)
+                ends.append(end)
+                outer.append(around)
+        return numbers, starts, ends, outer
 
     def line(self, byte: int) -> int:
-        return bisect_right(self._line_starts, byte)
+        """The line of a byte. Counted from the place that was asked for before: those of a question are near each other."""
+        last, line = self._counted
+        line += self.text.count(b"\n", last, byte) if byte >= last else -self.text.count(b"\n", byte, last)
+        self._counted = byte, line
+        return line
+
+    def line_around(self, byte: int) -> tuple[int, int]:
+        """The line that a byte is in, without its end."""
+        end = self.text.find(b"\n", byte)
+        return self.text.rfind(b"\n", 0, byte) + 1, end if end >= 0 else len(self.text)
 
     def line_range(self, line: int) -> tuple[int, int]:
         """The bytes of a line, without its end."""
-        starts = self._line_starts
-        end = starts[line] - 1 if line < len(starts) else len(self.text)
-        return starts[line - 1], end
+        start = 0
+        for _ in range(line - 1):
+            start = self.text.index(b"\n", start) + 1
+        return self.line_around(start)
 
     @property
     def line_count(self) -> int:
-        return len(self._line_starts)
+        return self.text.count(b"\n") + 1
 
     def column(self, byte: int) -> int:
         """The 1-based character of its line at which a byte is."""
-        return len(self.text[self._line_starts[self.line(byte) - 1] : byte].decode("utf-8", "replace")) + 1
+        return len(self.text[self.line_around(byte)[0] : byte].decode("utf-8", "replace")) + 1
 
     def occurrences(self, name: str) -> list[Occurrence]:
         """Where a name occurs, but for labels."""
@@ -258,37 +300,30 @@ class SourceFile:
 
     def scope_at(self, byte: int) -> Symbol | None:
         """The innermost function or type around a byte."""
-        at = bisect_right(self._scope_starts, byte)
-        while at:
-            at -= 1
-            if byte < self.scopes[at].definition.end_byte:
-                return self.scopes[at]
-        return None
+        numbers, starts, ends, outer = self._scopes
+        at = bisect_right(starts, byte) - 1
+        while at >= 0 and byte >= ends[at]:
+            at = outer[at]
+        return self._symbol(numbers[at]) if at >= 0 else None
 
     def scopes_at(self, byte: int) -> list[Symbol]:
         """All of them, the innermost first."""
-        last = bisect_right(self._scope_starts, byte)
-        found = [symbol for symbol in self.scopes[:last] if byte < symbol.definition.end_byte]
-        found.reverse()
+        numbers, starts, ends, outer = self._scopes
+        found = []
+        at = bisect_right(starts, byte) - 1
+        while at >= 0:
+            if byte < ends[at]:
+                found.append(self._symbol(numbers[at]))
+            at = outer[at]
         return found
 
     def parent(self, symbol: Symbol) -> Symbol | None:
-        """The function or type around a definition."""
-        return self._parents[symbol.number]
-
-    @cached_property
-    def _parents(self) -> list[Symbol | None]:
-        """The function or type around each definition: the last one before it that holds all of it."""
-        found: list[Symbol | None] = []
-        around: list[Symbol] = []
-        for symbol in self.symbols:
-            start, end = symbol.definition.start_byte, symbol.definition.end_byte
-            while around and around[-1].definition.end_byte <= start:
-                around.pop()
-            found.append(next((scope for scope in reversed(around) if scope.definition.end_byte >= end), None))
-            if symbol.definition.kind in _SCOPES:
-                around.append(symbol)
-        return found
+        """The function or type around a definition: the last one before it that holds all of it."""
+        numbers, _, ends, outer = self._scopes
+        at = bisect_left(numbers, symbol.number) - 1
+        while at >= 0 and ends[at] < symbol.end:
+            at = outer[at]
+        return self._symbol(numbers[at]) if at >= 0 else None
 
     def name_place(self, symbol: Symbol) -> tuple[int, int]:
         """Where the name of a definition stands: start and end."""
@@ -298,7 +333,7 @@ class SourceFile:
         return known
 
     def _find_name(self, symbol: Symbol) -> tuple[int, int]:
-        start, end = symbol.definition.start_byte, symbol.definition.end_byte
+        start, end = symbol.start, symbol.end
         occurrences = self.occurrences(symbol.definition.name)
         first = at = bisect_left(occurrences, (start,))
         while at < len(occurrences) and occurrences[at][0] < end:

@@ -132,14 +132,16 @@ class Resolver:
 
         def fits(symbol: Symbol) -> bool:
             """A constructor has the name of its class, which means the class; where types have names of their own, a type."""
-            return symbol.definition.kind != "constructor" and (symbol.is_type or not (types and file.language in _TYPE_NAMES))
+            return symbol.kind != "constructor" and (symbol.is_type or not (types and file.language in _TYPE_NAMES))
 
         scopes = file.scopes_at(at)
         bindings = file.bindings(name)
         for position, scope in enumerate(scopes):
             if scope.is_type:
                 if position == 0 or file.language in _IMPLICIT:
-                    members = [member for member in self._class_members(scope, name, depth + 1) if fits(member)]
+                    # A bare name means an inherited member only where classes see theirs without a receiver.
+                    find = self._class_members if file.language in _IMPLICIT else self.own_members
+                    members = [member for member in find(scope, name) if fits(member)]
                     if members:
                         return [Value("symbol", symbol, how="scope") for symbol in members]
                 continue
@@ -410,8 +412,8 @@ class Resolver:
     def _result(self, symbol: Symbol, depth: int) -> list[Value] | None:
         """Objects of the classes that a function says it returns."""
         _, end = symbol.file.name_place(symbol)
-        written = syntax.return_type(symbol.file.text, end, symbol.definition.end_byte)
-        return self._typed(symbol.file, written, symbol.definition.start_byte, depth, "result", symbol) if written else None
+        written = syntax.return_type(symbol.file.text, end, symbol.end)
+        return self._typed(symbol.file, written, symbol.start, depth, "result", symbol) if written else None
 
     def _typed(
         self, file: SourceFile, written: str, at: int, depth: int, how: str, holder: Symbol | None = None
@@ -420,7 +422,7 @@ class Resolver:
         found: list[Value] = []
         for name in syntax.type_names(written):
             if name in ("Self", "this"):
-                scopes = file.scopes_at(at if holder is None else holder.definition.start_byte)
+                scopes = file.scopes_at(at if holder is None else holder.start)
                 owner = next((scope for scope in scopes if scope.is_type), None)
                 owner = owner or (self._owner(holder or scopes[-1]) if holder or scopes else None)
                 found += [] if owner is None else [Value("object", owner, how=how)]
@@ -498,12 +500,12 @@ class Resolver:
             return None
         if not value.symbol.is_type:
             return []
-        members = self._class_members(value.symbol, name, depth)
+        members = self._class_members(value.symbol, name)
         if members:
             return [Value("symbol", symbol, how=value.how) for symbol in members]
         return self._assigned_members(value.symbol, name, depth)
 
-    def _class_members(self, owner: Symbol, name: str, depth: int) -> list[Symbol]:
+    def _class_members(self, owner: Symbol, name: str) -> list[Symbol]:
         """The definitions of a member in a class, or in the nearest of its bases that has it."""
         for symbol in (owner, *self.ancestors(owner)):
             members = self.own_members(symbol, name)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from lurcher.inspect.references.question import UsageAnswer
     from lurcher.surfaces.cli.printer import Locate
 
+_MOST_DEFINITIONS = 10
+"""Definitions of a name that are printed before its uses."""
 _CANDIDATES = "candidates: the code does not say which definition these mean"
 
 
@@ -76,9 +78,11 @@ def print_implementations(answer: ImplementationsAnswer, locate: Locate) -> None
 
 
 def _print_definitions(definitions: Sequence[Place], painter: Painter, shown: Locate) -> None:
-    for entry in definitions:
+    for entry in definitions[:_MOST_DEFINITIONS]:
         where = f"{printable(str(shown(entry.path)))}:{entry.line}"
         print(painter.dim(f"{entry.kind} {printable(entry.name)} at {where}"))
+    if len(definitions) > _MOST_DEFINITIONS:
+        print(painter.dim(f"and {format_count(len(definitions) - _MOST_DEFINITIONS, 'further definition')}"))
 
 
 def _print_total(listed: int, total: int, noun: str) -> None:

@@ -9,7 +9,7 @@ from lurcher.runtime.process import printable
 from lurcher.sources import find_root
 from lurcher.surfaces.cli.print_references import print_calls, print_implementations, print_references
 from lurcher.surfaces.cli.printer import from_here, print_notes
-from lurcher.surfaces.cli.search_cmd import Meter, print_json, settings_of, split_location, wants_json
+from lurcher.surfaces.cli.search_cmd import Meter, file_locator, print_json, settings_of, split_location, wants_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def _show(
         print_json(answer.to_dict())
     elif parsed.format == "vimgrep":
         print_notes(answer.basis.degraded)
-        shown = from_here(engine.locate)
+        shown = from_here(file_locator(engine))
         for path, line, column, text in rows:
             print(f"{printable(shown(path))}:{line}:{column}:{printable(text)}")
     else:
-        print_text(answer, engine.locate)
+        print_text(answer, file_locator(engine))
     return 0 if rows else 1
