@@ -403,6 +403,7 @@ class Program:
         self._folders = folders
         self._files: dict[int, SourceFile] = {}
         self._named: dict[str, list[Symbol]] = {}
+        self._members: dict[str, dict[str, list[Symbol]]] = {}
         self._containing: dict[str, set[int]] = {}
         self._defining: dict[str, dict[int, list[int]]] = {}
         self._files_defining: dict[str, list[SourceFile]] = {}
@@ -463,6 +464,15 @@ class Program:
         known = self._named.get(name)
         if known is None:
             known = self._named[name] = [symbol for file in self.files_defining(name) for symbol in file.named(name)]
+        return known
+
+    def members_by_owner(self, name: str) -> dict[str, list[Symbol]]:
+        """The definitions of a name by the name of what they are in, in path order."""
+        known = self._members.get(name)
+        if known is None:
+            known = self._members[name] = {}
+            for symbol in self.named(name):
+                known.setdefault(symbol.definition.container.rpartition(".")[2], []).append(symbol)
         return known
 
     def resolve_import(self, file: SourceFile, found: Import) -> list[tuple[SourceFile, float]]:

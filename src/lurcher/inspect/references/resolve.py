@@ -518,11 +518,10 @@ class Resolver:
         members = symbol.file.members(symbol, name)
         if not members and symbol.file.language in _OPEN_TYPES:
             own = symbol.definition.name
-            containing = self._program.containing(own)  # a file with a member of a type names the type
             members = [
-                entry for file in self._program.files_defining(name)
-                if file.number in containing and file.ecosystem == symbol.file.ecosystem
-                for entry in file.named(name) if entry.definition.container.rpartition(".")[2] == own
+                entry for entry in self._program.members_by_owner(name).get(own, ())
+                if entry.file.ecosystem == symbol.file.ecosystem
+                and entry.file.number in self._program.containing(own)  # a file with a member of a type names the type
             ]  # fmt: skip
         return members
 
