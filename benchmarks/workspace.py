@@ -1,10 +1,11 @@
 """A workspace of many repositories: what a question costs in one process and as a command, and what it misses.
 
-    python benchmarks/workspace.py FOLDER [--queries queries.txt] [--runs 5] [--check 10]
+    python benchmarks/workspace.py FOLDER [--queries queries.txt] [--runs 5] [--check 10] [--questions FILE]
 
 FOLDER holds the repositories. They are added to the workspace of a home folder made for the purpose, and indexed where they
 have no index yet. Then every query is asked in one process (the best run of each counts), and the first ten as commands. The
-hits of some are compared with those of an engine that has all repositories open.
+hits of some are compared with those of an engine that has all repositories open. The questions of a file are judged by what is
+known of them: each line is JSON with `query`, `repository` (a folder's name) and `files` (ends of paths that answer it).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--queries", type=Path, default=HERE / "queries.txt")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--check", type=int, default=10, help="queries that are also asked of all repositories at once")
+    parser.add_argument("--questions", type=Path, help="questions whose repository and files are known")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
     queries = [line.strip() for line in options.queries.read_text("utf-8").splitlines() if line.strip()]
@@ -42,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
             os.environ.pop(name, None)
         result = measure(options.folder, queries, options.runs, options.check)
+        if options.questions:
+            known = [json.loads(line) for line in options.questions.read_text("utf-8").splitlines()]
+            result["known_answers"] = judge(known)
         out = options.out or dated("workspace")
         out.write_text(json.dumps({**about(), "load": load(), **result}, indent=1) + "\n", "utf-8")
         say(f"written to {out}")
@@ -109,6 +114,30 @@ def compare(workspace: Any, folder: Path, queries: list[str]) -> dict[str, Any]:
         "queries": len(queries), "same_first_hit": first, "hits_in_common": round(common / len(queries), 3),
         "all_open_p50_ms": round(percentile(times, 50), 1),
     }  # fmt: skip
+
+
+def judge(questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """How often the right repository is opened and the right file is among the first hits, as it is and with all open."""
+    from lurcher.server import repositories
+
+    found: dict[str, Any] = {"questions": len(questions)}
+    usual = repositories.MAX_OPENED
+    for name, most in (("as_it_is", usual), ("all_open", sys.maxsize)):
+        repositories.MAX_OPENED = most
+        workspace = repositories.RepositoryEngine.open()
+        opened, ranks = 0, []
+        for question in questions:
+            hits = workspace.search(question["query"]).hits
+            opened += workspace.engine is not None and f"{question['repository']}/" in workspace.engine.labels
+            right = [
+                hit.repository == question["repository"] and hit.path.endswith(tuple(question["files"])) for hit in hits
+            ]
+            ranks.append(right.index(True) if True in right else sys.maxsize)
+        shares = {f"file_in_first_{first}": sum(rank < first for rank in ranks) for first in (1, 5, 10)}
+        found[name] = {key: round(count / len(questions), 3) for key, count in {"repository_opened": opened, **shares}.items()}
+        say(f"{name}: {found[name]}")
+    repositories.MAX_OPENED = usual
+    return found
 
 
 def _files(folder: Path) -> list[Path]:

@@ -192,23 +192,37 @@ def test_history_is_asked_of_one_repository(workspace: RepositoryEngine) -> None
     assert workspace.search("first", sources=["history"], repositories=["zoo"]).hits
 
 
-def words(units: int, **counts: int) -> Vocabulary:
-    ordered = sorted((hash_term(word), count) for word, count in counts.items())
-    hashes = memoryview(b"".join(key.to_bytes(4, "little") for key, _ in ordered)).cast("I")
-    return Vocabulary((0, 0, 0), units, hashes, memoryview(bytes(count for _, count in ordered)))
+def words(units: int, names: dict[str, int] | None = None, **counts: int) -> Vocabulary:
+    ordered = sorted((hash_term(word), vocabulary.pack_count(count), word) for word, count in counts.items())
+    hashes = memoryview(b"".join(key.to_bytes(4, "little") for key, _, _ in ordered)).cast("I")
+    named = bytes(vocabulary.pack_count((names or {}).get(word, 0)) for _, _, word in ordered)
+    return Vocabulary((0, 0, 0), units, hashes, memoryview(bytes(count for _, count, _ in ordered)), memoryview(named))
+
+
+def test_counts_are_kept_within_a_tenth() -> None:
+    known = words(10_000, {"a": 3}, a=7, b=1, c=5_000)
+    assert [known.look_up(hash_term(word)) for word in ("b", "d")] == [(1.0, 0.0), (0.0, 0.0)]
+    assert known.look_up(hash_term("a")) == pytest.approx((7, 3), rel=0.1)
+    assert known.look_up(hash_term("c"))[0] == pytest.approx(5_000, rel=0.1)
 
 
 def test_rare_words_and_frequent_ones_decide() -> None:
-    known = {"a": words(100, error=20), "b": words(100, error=8, quorum=8), "c": words(100, error=28)}
-    assert choose_repositories(["error", "quorum"], known, 9, named=False) == (["b", "c", "a"], 3)
+    known = {"a": words(100, error=32), "b": words(100, error=4, quorum=16), "c": words(100, error=60)}
+    assert choose_repositories(["error"], known, 9, named=False) == (["c", "a", "b"], 3)
+    assert choose_repositories(["error", "quorum"], known, 1, named=False) == (["b"], 3)
     assert choose_repositories(["quorum"], known, 9, named=False) == (["b"], 1)
     assert choose_repositories(["absent"], known, 9, named=False) == ([], 0)
+    assert choose_repositories(["absent"], {}, 9, named=False) == ([], 0)
+
+
+def test_a_small_repository_about_a_word_comes_before_a_large_one_that_has_it_too() -> None:
+    known = {"large": words(9_000, pool=60), "small": words(100, pool=40)}
+    assert choose_repositories(["pool"], known, 1, named=False)[0] == ["small"]
 
 
 def test_a_repository_that_defines_a_name_comes_first() -> None:
-    known = {"a": words(100, pool=24), "b": words(100, pool=4 | vocabulary.DEFINED)}
+    known = {"a": words(100, pool=64), "b": words(100, {"pool": 12}, pool=48)}
     assert choose_repositories(["pool"], known, 1, named=True)[0] == ["b"]
-    assert choose_repositories(["pool"], known, 1, named=False)[0] == ["a"]
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

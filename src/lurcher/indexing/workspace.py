@@ -16,7 +16,6 @@ from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.sources import Root, find_root
 from lurcher.storage import digest_root
 from lurcher.storage.manifest import WAITING
-from lurcher.storage.segment import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Filter, IndexState, Record
 
@@ -165,20 +164,8 @@ class Workspace:
             return views[0].snapshot
         parts = tuple(view.snapshot for view in views)
         if self._combined is None or self._combined[0] != parts:
-            segments: list[Segment] = []
-            order: list[tuple[int, int]] = []
-            for view, label in zip(views, self.labels(), strict=True):
-                base = len(segments)
-                # What is mapped stays: the files may be gone by now, if another process has written since.
-                for part in view.snapshot.segments:
-                    segments.append(Segment(part.container, part.live, label))
-                    segments[-1].vectors = part.vectors
-                if view.manifest.rows:
-                    order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
-                else:  # searched as it is, in path order
-                    order += [(base, place) for place in range(view.snapshot.file_total)]
             generation = sum(view.manifest.generation for view in views)
-            self._combined = (parts, Snapshot(segments, generation, order))
+            self._combined = (parts, Snapshot.join(list(zip(parts, self.labels(), strict=True)), generation))
         return self._combined[1]
 
     def candidate_paths(self, path: str | Path) -> tuple[str, ...]:

@@ -325,7 +325,9 @@ class Segment:
 
     schema: Schema = FILES
 
-    def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
+    def __init__(
+        self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "", cached_rows: int = MAX_CACHED_ROWS
+    ) -> None:
         self.container = container
         self.vectors: Container | None = container
         """The container with its vectors of the model in use: the segment itself, a sidecar, or None."""
@@ -333,10 +335,10 @@ class Segment:
         self.prefix = prefix
         # Lanes and evidence read the same postings, and the same term in several fields.
         self._decoded: BoundedCache[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = BoundedCache(
-            MAX_CACHED_ROWS
+            cached_rows
         )
         self._numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_TERMS)
-        self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(MAX_CACHED_ROWS)
+        self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(cached_rows)
         """Cache of the literal lane: some bytes → units that have a term with these bytes in it."""
         self.meta = container.meta
         self._tables: dict[str, NDArray[Any]] = {}

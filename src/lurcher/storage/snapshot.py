@@ -46,6 +46,8 @@ _MANY_NAMES = 2000
 _MAX_CACHED_CHARS = 2_000_000
 """Of texts that are kept for the next query."""
 _MAX_CACHED_NAMES = 10_000
+_MAX_JOINED_ROWS = MAX_CACHED_ROWS // 16
+"""Decoded postings that a segment of a joined snapshot caches: there can be hundreds of them."""
 
 
 class Snapshot(TableSnapshot[Segment]):
@@ -84,10 +86,33 @@ class Snapshot(TableSnapshot[Segment]):
         """Cache: power → divisors for the best units of a file, in order."""
         self.graphs: dict[tuple[str, str], Any] = {}
         """Cache: (prefix of the root, ecosystem) → import graph."""
+        self._labelled: dict[str, list[Segment]] = {}
+        """Cache: label → the segments as `join` has them."""
         self._paths: dict[int, str] = {}
         self._languages: dict[int, str] = {}
         self._ranges: dict[int, tuple[Segment, int, int]] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple[Snapshot, str]], generation: int) -> Snapshot:
+        """Several snapshots as one, in which the paths of each begin with its label; they are in the order of the parts."""
+        joined = cls([segment for part, label in parts for segment in part._segments_with(label)], generation)
+        ranks, first = [], 0
+        for part, _ in parts:
+            ranks.append(part.path_rank + first)
+            first += part.file_total
+        joined.path_rank = np.concatenate(ranks)
+        return joined
+
+    def _segments_with(self, label: str) -> list[Segment]:
+        """The segments with a label before their paths. What is mapped stays: the files may be gone by now."""
+        known = self._labelled.get(label)
+        if known is None:
+            known = [Segment(part.container, part.live, label, _MAX_JOINED_ROWS) for part in self.segments]
+            self._labelled[label] = known
+        for segment, part in zip(known, self.segments, strict=True):
+            segment.vectors = part.vectors
+        return known
 
     @property
     def unit_total(self) -> int:
