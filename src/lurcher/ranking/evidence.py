@@ -82,8 +82,7 @@ def _weigh_coverage(context: Context, strength: float) -> NDArray[np.float64]:
     factors: NDArray[np.float64] = np.full(len(found.scores), 1 - strength)
     for owners, _, amount in parts:
         factors[owners] += amount
-    weighed = found.scores * factors
-    return weighed
+    return found.scores * factors
 
 
 def _load_divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
