@@ -20,7 +20,7 @@ PANELS = (
 def flat(found: dict[str, Any]) -> list[dict[str, float]]:
     points = []
     for project in found["projects"]:
-        sizes, units = project["bytes_per_unit"] if "bytes_per_unit" in project else {}, project["units"]
+        sizes, units = project.get("bytes_per_unit", {}), project["units"]
         if isinstance(sizes, int):
             sizes = {name: size / units for name, size in project["bytes"].items()}
         if sizes:

@@ -203,8 +203,8 @@ _CARDS = """
         WHERE f.project = %s AND f.no > %s AND f.no <= %s ORDER BY f.no
     ) TO STDOUT (FORMAT binary)
 """
-"""OFFSET keeps the planner from joining whole tables, those of all projects, for each segment. It would, in a first load: nothing
-is known about the tables then."""
+"""OFFSET keeps the planner from joining whole tables, those of all projects, for each segment. In a first load it would,
+because nothing is known about the tables then."""
 _SAMPLE = """
     COPY (
         SELECT u.dense FROM files f JOIN units u ON u.file = f.no
