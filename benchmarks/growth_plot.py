@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
@@ -32,23 +32,34 @@ rect { fill: #fff; }
 """
 
 
-def drawn(found: Sequence[dict[str, Any]]) -> str:
-    """The picture as SVG."""
-    wide, high = 2 * (LEFT + WIDTH + BESIDE), 2 * (HEIGHT + BELOW) + TOP + 8
+def megabytes(power: int) -> str:
+    return f"{_told(power - 6)} MB" if power < 9 else f"{_told(power - 9)} GB"
+
+
+def drawn(
+    found: Sequence[dict[str, Any]], panels: Sequence[tuple[str, Sequence[tuple[str, str]]]] = PANELS,
+    title: str = "How time, memory and disk grow with the size of the tree", size: str = "bytes",
+    foot: str = "Dashed: in proportion to the size of the tree.", named: Callable[[int], str] = megabytes,
+) -> str:  # fmt: skip
+    """The picture as SVG; `size` is what is drawn to the right, and `named` the label of a power of ten of it."""
+    wide, high = 2 * (LEFT + WIDTH + BESIDE), ceil(len(panels) / 2) * (HEIGHT + BELOW) + TOP + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" role="img">',
-        "<title>How time, memory and disk grow with the size of the tree</title>",
+        f"<title>{title}</title>",
         f'<style>{STYLE}</style><rect width="{wide}" height="{high}"/>',
     ]
-    for number, (title, figures) in enumerate(PANELS):
+    for number, (head, figures) in enumerate(panels):
         x, y = LEFT + number % 2 * (LEFT + WIDTH + BESIDE), TOP + number // 2 * (HEIGHT + BELOW)
-        parts.append(f'<g transform="translate({x} {y})">{"".join(_panel(title, figures, found))}</g>')
-    parts.append(f'<text class="faint" x="{LEFT}" y="{high - 12}">Dashed: in proportion to the size of the tree.</text>')
+        parts.append(f'<g transform="translate({x} {y})">{"".join(_panel(head, figures, found, size, named))}</g>')
+    parts.append(f'<text class="faint" x="{LEFT}" y="{high - 12}">{foot}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _panel(title: str, figures: Sequence[tuple[str, str]], found: Sequence[dict[str, Any]]) -> list[str]:
-    sizes = [log10(item["bytes"] / 1e6) for item in found]
+def _panel(
+    title: str, figures: Sequence[tuple[str, str]], found: Sequence[dict[str, Any]], size: str, named: Callable[[int], str]
+) -> list[str]:
+    found = [item for item in found if all(name in item for name, _ in figures)]
+    sizes = [log10(item[size]) for item in found]
     values = [_power(item[name]) for item in found for name, _ in figures]
     left, right = floor(min(sizes) + 0.1), max(ceil(max(sizes) - 0.1), floor(min(sizes) + 0.1) + 1)
     low, high = floor(min(values)), max(ceil(max(values)), floor(min(values)) + 1)
@@ -65,8 +76,7 @@ def _panel(title: str, figures: Sequence[tuple[str, str]], found: Sequence[dict[
         parts.append(f'<text class="faint" x="-8" y="{up(power) + 4}" text-anchor="end">{_told(power)}</text>')
     for power in range(left, right + 1):
         parts.append(f'<line class="grid" y2="{HEIGHT}" x1="{across(power)}" x2="{across(power)}"/>')
-        unit = f"{_told(power)} MB" if power < 3 else f"{_told(power - 3)} GB"
-        parts.append(f'<text class="faint" x="{across(power)}" y="{HEIGHT + 18}" text-anchor="middle">{unit}</text>')
+        parts.append(f'<text class="faint" x="{across(power)}" y="{HEIGHT + 18}" text-anchor="middle">{named(power)}</text>')
     # A line in proportion, through the last point of the first figure, as far as it stays inside.
     end = _power(found[-1][figures[0][0]])
     start = max(sizes[0], sizes[-1] - (end - low))

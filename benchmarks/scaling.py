@@ -1,14 +1,15 @@
 """Measures a store in PostgreSQL as it grows: projects of growing size in one schema, the last with a million units or more.
 
-    python benchmarks/scaling.py --trees SMALL … LARGE --queries FILE [--queries FILE] --out FILE [--shared-buffers 2GB]
+    python benchmarks/scaling.py --trees SMALL … LARGE --queries FILE [--queries FILE] --out FILE [--server FOLDER]
 
 Each tree becomes a project. For each: units per second while its rows and the files of its index are sent, bytes, and the
 times of hybrid searches: `first` when a question was never asked before, `warm` when it is asked again by the same process,
 the whole question, the share of the store, and the time of processors that client and server took together, which a busy
 machine disturbs less. `other`: questions that read the files of the index, in a process that has read
 nothing (`first`) and again (`warm`). `upkeep`: every hundredth file of the last tree gets a line, and is sent; then VACUUM
-ANALYZE. A server is started from the package that the tests use, with its data flushed to disk as usual. Results are written
-after each tree.
+ANALYZE. A server is started from the package that the tests use, with its data flushed to disk as usual; `--server` names the
+data folder of one that runs already, and stays. Results are written after each tree. `--only questions` asks about what was
+sent before, `--only upkeep` does the upkeep alone.
 """
 
 from __future__ import annotations
@@ -67,62 +68,91 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="where local indexes are kept, used again if they are there")
     parser.add_argument("--queries", type=Path, action="append", required=True, help="one question a line")
     parser.add_argument("--shared-buffers", default="2GB")
+    parser.add_argument("--server", type=Path)
+    parser.add_argument("--only", choices=("load", "questions", "upkeep"))
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     questions = list(dict.fromkeys(
         line for path in given.queries for line in path.read_text().splitlines() if line.strip()
     ))  # fmt: skip
-    server = TestServer()
+    server = RunningServer(given.server) if given.server else TestServer()
     settings = {"fsync": "on", "full_page_writes": "on", "max_wal_size": "8GB", "shared_buffers": given.shared_buffers}
-    server.run(*(f"ALTER SYSTEM SET {name} = '{value}'" for name, value in settings.items()))
-    server.restart()
+    if given.server:
+        settings = {name: server.run(f"SHOW {name}")[0][0] for name in settings}
+    else:
+        server.run(*(f"ALTER SYSTEM SET {name} = '{value}'" for name, value in settings.items()))
+        server.restart()
     results: dict[str, Any] = {
         "date": datetime.date.today().isoformat(), "machine": machine(), "commit": commit(), "server": settings, "projects": [],
     }  # fmt: skip
+    steps = [given.only] if given.only else ["load", "questions", "upkeep"]
     with tempfile.TemporaryDirectory() as scratch:
         for number, tree in enumerate(given.trees):
-            index = (given.index or Path(scratch)) / tree.name
-            measured = measure(server, tree, index if given.index is None or index.exists() else None, questions)
-            results["projects"].append(measured)
+            place = {
+                "root": tree, "index_dir": (given.index or Path(scratch)) / tree.name, "store": server.address(),
+                "project": tree.name,
+            }  # fmt: skip
+            if steps != ["upkeep"]:
+                measured: dict[str, Any] = {"project": tree.name}
+                if "load" in steps:
+                    measured |= load_tree(server, tree, place)
+                if "questions" in steps:
+                    measured |= ask(server, tree, place, questions)
+                results["projects"].append(measured)
+            if number == len(given.trees) - 1 and "upkeep" in steps:
+                results["upkeep"] = upkeep(server, tree, place)
             given.out.write_text(json.dumps(results, indent=1) + "\n")
-            if number == len(given.trees) - 1:
-                results["upkeep"] = upkeep(server, tree, index if given.index is None or index.exists() else None)
-                given.out.write_text(json.dumps(results, indent=1) + "\n")
     print(json.dumps(results, indent=1))
 
 
-def measure(server: TestServer, tree: Path, index: Path | None, questions: list[str]) -> dict[str, Any]:
-    url = server.address()
-    timed = Timed(store_at(url, load(None)))
-    shared.store_at = lambda address, settings: timed  # type: ignore[assignment,return-value]
+class RunningServer(TestServer):
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+
+def load_tree(server: TestServer, tree: Path, place: dict[str, Any]) -> dict[str, Any]:
+    timed = timed_store(server)
     before = sizes(server)
-    place: dict[str, Any] = {"root": tree, "index_dir": index, "store": url, "project": tree.name}
     with Engine.open(tree, **place, fallback="none") as engine:
         engine.index(share=False)
+        began = time.process_time()
         begin = time.perf_counter()
         sent = engine.index()["sent"][0]
         whole = time.perf_counter() - begin
-        spent = timed.spent.copy()
-        grown = {name: size - before.get(name, 0) for name, size in sizes(server).items()}
-        units = sent["units"]
-        loading = {
-            "seconds": whole, "units_per_second": units / whole, "put_seconds": spent["put"],
-            "publish_seconds": spent["publish"], "put_pages_seconds": spent["put_pages"], "sweep_seconds": spent["sweep"],
-        }  # fmt: skip
-        print(tree.name, sent, loading, flush=True)
+    spent, units = timed.spent, sent["units"]
+    loading = {
+        "seconds": whole, "units_per_second": units / whole, "client_processor_seconds": time.process_time() - began,
+        "put_seconds": spent["put"], "publish_seconds": spent["publish"], "put_pages_seconds": spent["put_pages"],
+        "sweep_seconds": spent["sweep"],
+    }  # fmt: skip
+    grown = {name: size - before.get(name, 0) for name, size in sizes(server).items()}
+    found = {
+        "files": sent["files"], "units": units, "loading": rounded(loading), "bytes": grown,
+        "bytes_per_unit": round(sum(grown.values()) / units),
+    }  # fmt: skip
+    print(tree.name, found, flush=True)
+    return found
+
+
+def timed_store(server: TestServer) -> Timed:
+    timed = Timed(store_at(server.address(), load(None)))
+    shared.store_at = lambda address, settings: timed  # type: ignore[assignment,return-value]
+    return timed
+
+
+def ask(server: TestServer, tree: Path, place: dict[str, Any], questions: list[str]) -> dict[str, Any]:
+    timed = timed_store(server)
+    with Engine.open(tree, **place, fallback="none") as engine:
         for question in questions[:5]:
             engine.search(question, sources=["code"])
         vars(server).pop("workers", None)
         first, warm = (searched(server, engine, timed, questions[5:]) for _ in range(2))
     others = {}
-    for name, ask in other_questions(tree, place).items():
+    for name, question_of in other_questions(tree, place).items():
         with Engine.open(tree, **place) as engine:
-            others[name] = {f"{when}_ms": round(took(lambda: ask(engine)), 1) for when in ("first", "warm")}  # noqa: B023
-            others[name]["warm_ms"] = min(others[name]["warm_ms"], *(round(took(lambda: ask(engine)), 1) for _ in range(3)))  # noqa: B023
-    return {
-        "project": tree.name, "files": sent["files"], "units": units, "loading": rounded(loading), "bytes": grown,
-        "bytes_per_unit": round(sum(grown.values()) / units), "first": first, "warm": warm, "other": others,
-    }  # fmt: skip
+            times = [round(took(lambda: question_of(engine)), 1) for _ in range(4)]  # noqa: B023
+            others[name] = {"first_ms": times[0], "warm_ms": min(times[1:])}
+    return {"first": first, "warm": warm, "other": others}
 
 
 def took(call: Callable[[], Any]) -> float:
@@ -178,9 +208,9 @@ def other_questions(tree: Path, place: dict[str, Any]) -> dict[str, Callable[[En
     }  # fmt: skip
 
 
-def upkeep(server: TestServer, tree: Path, index: Path | None) -> dict[str, Any]:
+def upkeep(server: TestServer, tree: Path, place: dict[str, Any]) -> dict[str, Any]:
     before = sum(sizes(server).values())
-    with Engine.open(tree, root=tree, index_dir=index, store=server.address(), project=tree.name) as engine:
+    with Engine.open(tree, **place) as engine:
         rows = list(engine.projects[0].view(lambda *step: None, check=False).manifest.rows)[::100]
         for path in rows:
             with open(tree / path, "a", encoding="utf-8", errors="ignore") as file:

@@ -16,6 +16,7 @@ from tests.drills.drill import Drill
 
 NAMES = (
     "kills", "disk", "damage", "clock", "names", "git", "settings", "forged", "sources", "services", "http", "queries",
+    "sync",
 )  # fmt: skip
 
 

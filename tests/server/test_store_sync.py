@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,11 +13,11 @@ from typing import Any
 import pytest
 
 from lurcher.config import Settings
-from lurcher.server.remotes import Remote
+from lurcher.server.remotes import Clone, Remote
 from lurcher.server.store_sync import LEASE, StoreSync
 from lurcher.stores.base import store_at
 from tests.conftest import environment, git
-from tests.server.two_machines import examine, make_repositories, run_machines
+from tests.drills.sync import examine, make_repositories
 from tests.stores.postgres_server import postgres
 
 
@@ -42,7 +43,7 @@ def statuses(report: dict[str, Any]) -> dict[str, str]:
 
 
 def test_only_what_changed_is_indexed_and_a_failure_stops_nothing(url: str, tmp_path: Path) -> None:
-    origins = make_repositories(tmp_path / "origins", 3)
+    origins = make_repositories(tmp_path / "origins", 3, random.Random(1))
     first, second, third = origins.values()
     git(first, "tag", "v1")
     lines = [
@@ -63,8 +64,11 @@ def test_only_what_changed_is_indexed_and_a_failure_stops_nothing(url: str, tmp_
     report = sync(url, tmp_path, lines, "--json")
     assert statuses(report) == {**dict.fromkeys(good, "current"), "acme/r000": "indexed"}
     changed = next(entry for entry in report["repositories"] if entry["project"] == "acme/r000")
-    assert (changed["files"], changed["sent_files"], changed["commit"]) == (1, 0, git(first, "rev-parse", "HEAD").strip())
-    assert examine(url, origins, tmp_path / "empty")["broken"] == []
+    files = len(git(first, "ls-files").splitlines())
+    assert (changed["files"], changed["sent_files"], changed["commit"]) == (files, 0, git(first, "rev-parse", "HEAD").strip())
+    store = store_at(url, Settings())
+    assert examine(store, url, origins, {}, tmp_path / "local") == []
+    store.close()
 
     table = sync(url, tmp_path, lines)
     assert [line.split()[0] for line in table.splitlines()] == ["current"] * 4
@@ -80,7 +84,7 @@ def test_only_what_changed_is_indexed_and_a_failure_stops_nothing(url: str, tmp_
 
 
 def test_what_another_machine_works_on_is_left_to_it(url: str, tmp_path: Path) -> None:
-    origins = make_repositories(tmp_path / "origins", 2)
+    origins = make_repositories(tmp_path / "origins", 2, random.Random(1))
     remotes = [Remote(str(place), project) for project, place in origins.items()]
     store, other = store_at(url, Settings()), store_at(url, Settings())
     with other.writing(LEASE + "acme/r000", 0):
@@ -93,8 +97,25 @@ def test_what_another_machine_works_on_is_left_to_it(url: str, tmp_path: Path) -
     other.close()
 
 
+def test_a_later_commit_that_another_machine_has_sent_is_not_sent_again(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (origin,) = make_repositories(tmp_path / "origins", 1, random.Random(1)).values()
+    remotes = [Remote(str(origin), "acme/r000")]
+    asked = [Clone(remotes[0], tmp_path / "clones").find_tip()]
+    git(origin, "rm", "-q", "README.md")
+    git(origin, "commit", "-qm", "No readme")
+    store = store_at(url, Settings())
+    assert [entry.status for entry in StoreSync(store, tmp_path / "other", {"store.url": url}).run(remotes, 1)] == ["indexed"]
+    real = Clone.find_tip
+    monkeypatch.setattr(Clone, "find_tip", lambda self: asked.pop() if asked else real(self))
+    (entry,) = StoreSync(store, tmp_path / "clones", {"store.url": url}).run(remotes, 1)
+    assert (entry.status, entry.commit) == ("current", git(origin, "rev-parse", "HEAD").strip())
+    store.close()
+
+
 def test_a_mistake_of_ours_stops_one_repository_only(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    origins = make_repositories(tmp_path / "origins", 3)
+    origins = make_repositories(tmp_path / "origins", 3, random.Random(1))
     remotes = [Remote(str(place), project) for project, place in origins.items()]
     real = StoreSync._index
 
@@ -109,15 +130,3 @@ def test_a_mistake_of_ours_stops_one_repository_only(url: str, tmp_path: Path, m
     assert [entry.status for entry in entries] == ["indexed", "failed", "indexed"]
     assert entries[1].problem == "ZeroDivisionError: oh"
     store.close()
-
-
-def test_two_machines_that_are_killed_leave_every_project_whole_and_published_once(url: str, tmp_path: Path) -> None:
-    origins = make_repositories(tmp_path / "origins", 12)
-    (tmp_path / "repos.txt").write_text("".join(f"{place} name={project}\n" for project, place in origins.items()))
-    done = run_machines(url, tmp_path, tmp_path / "repos.txt", kills=3)
-    assert done["exit_statuses"] == [0, 0], done
-    assert done["kills"] == 3
-    found = examine(url, origins, tmp_path / "empty")
-    assert found["broken"] == []
-    assert found["publications"] == {1: 12}
-    assert found["projects"] == 12

@@ -1,6 +1,6 @@
 """Keeps a store current with many git remotes, together with any number of other machines that do the same.
 
-    remote ──► its commit is that of the store? done ──► lease ──► asked again ──► fetch ──► index ──► send ──► lease ends
+    remote ──► its commit is that of the store? done ──► lease ──► both asked again ──► fetch ──► index ──► send ──► lease ends
 
 A lease is the lock of a writer in the store, under a name of its own: it ends when its holder does, however that ends. So
 whatever a machine had begun when it was killed is begun again by whoever comes next, and what is in the store is never done
@@ -129,7 +129,8 @@ class StoreSync:
                 lease.enter_context(self._store.writing(LEASE + item.remote.project, 0.0))
             except IndexLocked:
                 return None
-            return self._find_current(item) or self._index(item)  # another machine may have done it a moment ago
+            item.tip = item.clone.find_tip()  # another machine may have done it a moment ago, and with later commits
+            return self._find_current(item) or self._index(item)
 
     def _find_current(self, item: _Item) -> SyncEntry | None:
         head = self._store.head(item.remote.project)

@@ -191,16 +191,20 @@ CARD = -1
 """The place of a file's card among its units."""
 _UNITS = """
     COPY (
-        SELECT u.file, u.place, u.dense, u.terms FROM files f JOIN units u ON u.file = f.no
-        WHERE f.project = %s AND f.no > %s AND f.no <= %s ORDER BY u.file, u.place
+        SELECT f.no, u.place, u.dense, u.terms FROM files f
+        CROSS JOIN LATERAL (SELECT place, dense, terms FROM units WHERE file = f.no OFFSET 0) AS u
+        WHERE f.project = %s AND f.no > %s AND f.no <= %s ORDER BY f.no, u.place
     ) TO STDOUT (FORMAT binary)
 """
 _CARDS = """
     COPY (
-        SELECT r.file, r.card FROM files f JOIN records r ON r.file = f.no
-        WHERE f.project = %s AND f.no > %s AND f.no <= %s AND r.card IS NOT NULL ORDER BY r.file
+        SELECT f.no, r.card FROM files f
+        CROSS JOIN LATERAL (SELECT card FROM records WHERE file = f.no AND card IS NOT NULL OFFSET 0) AS r
+        WHERE f.project = %s AND f.no > %s AND f.no <= %s ORDER BY f.no
     ) TO STDOUT (FORMAT binary)
 """
+"""OFFSET keeps the planner from joining whole tables, those of all projects, for each segment. In a first load it would,
+because nothing is known about the tables then."""
 _SAMPLE = """
     COPY (
         SELECT u.dense FROM files f JOIN units u ON u.file = f.no
