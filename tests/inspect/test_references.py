@@ -347,3 +347,14 @@ def test_the_total_of_a_popular_name_is_a_lower_bound_and_says_so(monkeypatch: p
     assert few.references == every.references[:2]
     # One kind may be in the files that would be left out: all are looked at.
     assert asked("shop.client.connect", ("call",), limit=2, **uses).total == sum(use.kind == "call" for use in every.references)
+
+def test_of_a_popular_member_the_files_with_the_name_of_its_type_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`connect` is called on things of unknown type in many files; those that do not name the type are left out, with a note."""
+    monkeypatch.setattr("lurcher.inspect.references.answer._ENOUGH_OCCURRENCES", 6)
+    shop = {"shop/pool.py": "class Pool:\n    def connect(self): ...\n"}
+    others = {f"a/other{number}.py": "def run(thing):\n    thing.connect()\n    thing.connect()\n" for number in range(6)}
+    last = {"z/main.py": "from shop.pool import Pool\n\nPool().connect()\n"}
+    found = asked("Pool.connect", **shop, **others, **last)
+    assert [(use.path, use.resolution) for use in found.references][0] == ("z/main.py", "resolved")
+    assert found.total < 13
+    assert "not all files were looked at" in found.basis.degraded[0].reason

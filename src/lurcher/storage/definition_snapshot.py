@@ -129,8 +129,9 @@ class DefinitionSnapshot(TableSnapshot[Segment]):
     def definition_extents(self, file: int) -> list[tuple[int, int, str]]:
         """Start, end and kind of each of them; their names take most of the time to decode."""
         segment, first, count = self._definition_range(file)
-        rows = segment.definitions[first : first + count].tolist() if count else ()
-        return [(start, end, KINDS[kind]) for _, _, start, end, _, _, _, _, _, kind, _, _ in rows]
+        rows = segment.definitions[first : first + count]
+        starts, ends, kinds = (rows[column].tolist() if count else () for column in ("start", "end", "kind"))
+        return list(zip(starts, ends, [KINDS[kind] for kind in kinds], strict=True))
 
     def definition_numbers(self, file: int) -> range:
         segment, local = self._place("files", file)
