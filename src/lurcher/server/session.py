@@ -120,6 +120,11 @@ class Session:
                 self._engine = reopened
             return self._engine
 
+    @property
+    def engine_at_hand(self) -> Engine:
+        """The same without another look at the files with settings, for the rest of a call that has begun."""
+        return self._engine
+
     def _open_engine(self) -> Engine:
         user = dict(self._overrides or {})
         engine = Engine.open(self._paths, index_dir=self._index_dir, overrides=user)

@@ -41,9 +41,14 @@ class ToolResult:
     """The result of a tool."""
 
     text: str
-    data: dict[str, Any]
+    made: dict[str, Any] | Callable[[], dict[str, Any]]
+    """The data, or what makes it: few clients ask for it."""
     paths: tuple[str, ...] = field(default=())
     """The files it comes from, for the count of tokens saved."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return self.made() if callable(self.made) else self.made
 
     @property
     def tokens(self) -> int:
@@ -91,29 +96,34 @@ def _size(value: Any) -> int:
 
 
 def render_search(answer: Answer, budget: int) -> ToolResult:
-    shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
+    shown = [_hit_text(hit) for hit in answer.hits]
     places = [place for hit in answer.hits for place in hit.places]
     total = answer.counted if answer.total > answer.places_shown else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     usage = answer.usage
     if usage is not None:
-        shown.insert(0, (usage.text, {}))
+        shown.insert(0, usage.text)
     above, below = _join_lines(answer.caveat, _render_notes(answer.degraded)), _join_lines(answer.nothing, more)
     # A token has at least one byte, so uncounted text costs at most its bytes.
-    around = sum(len(text.encode()) for text, _ in shown) - sum(len(place.full_text.rstrip("\n").encode()) for place in places)
+    around = sum(len(text.encode()) for text in shown) - sum(len(place.full_text.rstrip("\n").encode()) for place in places)
     sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
-    text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure, answer.caveat)
-    data = {
+    text = _pack(shown, budget, below, answer.degraded, sure, answer.caveat)
+    paths = tuple(dict.fromkeys(hit.path for hit in answer.hits if hit.source != "history"))
+    return ToolResult(text, lambda: _search_data(answer), paths)
+
+
+def _search_data(answer: Answer) -> dict[str, Any]:
+    usage = answer.usage
+    return {
         **answer.assessment,
         **({} if usage is None else {"intent": answer.intent, "references": usage.to_dict()}),
-        "hits": [data for _, data in shown if data],
+        "hits": [_hit_data(hit) for hit in answer.hits],
         "total": answer.total,
         **({"at_least": True} if answer.at_least else {}),
         "next": answer.next,
         "mode": answer.mode,
         **_index_data(answer.index, answer.degraded),
     }
-    return ToolResult(text, data, tuple(dict.fromkeys(hit.path for hit in answer.hits if hit.source != "history")))
 
 
 def _hit_text(hit: Hit) -> str:

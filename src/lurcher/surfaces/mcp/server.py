@@ -172,8 +172,10 @@ class MCPServer:
     def _run_tool(self, tool: Tool, call: Call, given: dict[str, Any]) -> ToolResult:
         """Runs a tool; the tokens that it saved are counted when the answer is on its way."""
         assert tool.run is not None
+        self._counter.wait_for_quiet()
         result = tool.run(call, given)
-        engine = call.served.engine
+        self._counter.wait_for_quiet()
+        engine = call.served.engine_at_hand
         if result.paths and engine.settings.savings.count:
             exact = given.get("mode") in ("literal", "structural")  # a grep does that, or cannot
             question = "" if exact else given.get(_GREPPED.get(tool.name, ""), "")
@@ -331,17 +333,25 @@ class MCPServer:
 
 
 _MOST_UNCOUNTED = 64
+_QUIET_SECONDS = 0.1
+"""How long no call may have begun or ended before answers are counted."""
 _GREPPED = {"search": "query", "symbol": "name", "references": "name"}
 """The argument for which one would grep instead."""
 
 
 class _AnswerCounter:
-    """Counts answers in a thread of its own, since comparing one with a grep reads files. If many wait, others are left out."""
+    """Counts answers in a thread of its own, since comparing one with a grep reads files, and in a pause between calls, since it
+    would take the interpreter from them. If many wait, others are left out."""
 
     def __init__(self, surface: str) -> None:
         self._surface = surface
         self._thread = ThreadPoolExecutor(1, "count")
         self._room = threading.BoundedSemaphore(_MOST_UNCOUNTED)
+        self._not_before = 0.0
+
+    def wait_for_quiet(self) -> None:
+        """Count nothing for a moment: a call has begun, or its answer is on its way."""
+        self._not_before = time.monotonic() + _QUIET_SECONDS
 
     def count(self, tool: str, returned: int, question: str, files: Sequence[Path]) -> None:
         if self._room.acquire(blocking=False):
@@ -352,6 +362,8 @@ class _AnswerCounter:
         from lurcher.evaluation.baselines import tuned_grep_output
 
         try:
+            while (left := self._not_before - time.monotonic()) > 0:
+                time.sleep(left)
             grep = -(-tuned_grep_output(question, files) // CHARACTERS_PER_TOKEN) if files else 0
             token_stats.record_answer(self._surface, tool, returned, grep)
         finally:

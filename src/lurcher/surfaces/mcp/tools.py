@@ -50,7 +50,7 @@ class Call:
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for."""
-        return self._in_workspace(path) or self.served.engine.locate(path)
+        return self._in_workspace(path) or self.served.engine_at_hand.locate(path)
 
     def _in_workspace(self, path: str) -> Path | None:
         """The file of a hit of the workspace, whose path begins with the name of its repository."""
