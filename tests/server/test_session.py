@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,53 @@ def test_what_git_tracks_is_known_at_once_but_not_through_a_link(root: Path, tmp
     write(root, {"docs/.lurcherignore": "*.md\n"})
     git(root, "add", "-A")
     assert list_tracked(project, 10.0) is None  # more than git decides here
+
+
+def test_a_walk_in_steps_finds_what_a_listing_does_named_folders_first(root: Path) -> None:
+    write(root, {"a/b/zebra/stripes.py": "one = 1\n", "a/left_out/two.py": "two = 2\n"})
+    write(root, {".gitignore": "left_out/\n*.log\n", "a/x.log": "x\n"})
+    write(root, {f"a/more{i}/m.py": "three = 3\n" for i in range(50)})
+    project = Session.open(root).engine.projects[0]
+    hurried = project.begin_walk()
+    hurried.go_on(["zebra"], 0.0)  # no time at all
+    assert not hurried.done and hurried.entries == []
+    orders = iter([0.0] * 4 + [2.0])  # the root, a, a/b and the folder with the name, of all that are left
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lurcher.sources.listing.time.monotonic", lambda: next(orders))
+        hurried.go_on(["zebra", "a/b"], 1.0)
+    assert "a/b/zebra/stripes.py" in [entry.path for entry in hurried.entries]
+    assert not hurried.done
+    hurried.go_on(["other words"], time.monotonic() + LONG)
+    assert hurried.done
+    assert hurried.entries == project.list_files().entries
+
+
+def test_a_tree_that_is_not_listed_in_time_has_hits_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "tree"
+    write(tree, {f"pkg{i}/inner/module.py": "def zebra():\n    return 1\n" for i in range(300)})
+    write(tree, {"needles/inner/needle.py": "def find_the_needle(haystack):\n    return haystack.index('needle')\n"})
+    entered: list[str] = []
+    from lurcher.sources.listing import _Walk
+
+    enter = _Walk._folder
+
+    def slowly(self: _Walk, folder: str, *rest: Any) -> None:
+        entered.append(folder)
+        time.sleep(0.02)
+        enter(self, folder, *rest)
+
+    monkeypatch.setattr(_Walk, "_folder", slowly)
+    with Session.open(tree, index_dir=tmp_path / "index") as served:
+        built_before: list[int] = []
+        build = served.build
+        monkeypatch.setattr(served, "build", lambda **what: built_before.append(len(entered)) or build(**what))
+        answer = served.search("find_the_needle_in_a_zebra", patience=1.0)
+        assert answer.hits[0].path == "needles/inner/needle.py"
+        assert len(entered) < 300
+        assert built_before == [len(entered)]  # not before the answer
+        assert not answer.index.fresh and not answer.unknown_words
+        assert "listed in time" in " ".join(note.reason for note in answer.degraded)
+        assert not any("nothing is named" in note.reason for note in answer.degraded)
 
 
 def test_exact_text_is_found_in_a_cold_tree(large: Path, tmp_path: Path) -> None:

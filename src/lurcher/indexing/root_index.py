@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lurcher.sources.decode import Skip, Text
+    from lurcher.sources.listing import QuickWalk
 
 STAT_CHECK = "glance"
 """The `Listing.method` of a tree whose files were only compared with the manifest, not listed."""
@@ -390,6 +391,14 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             own = self.store.place[len(self.root.place) :].lstrip("/")
             listing = listing.replace(signature=listing.signature.without(own))
         return listing
+
+    def begin_walk(self) -> QuickWalk:
+        """A walk of the tree in steps, for a first answer before there is an index."""
+        self._check_root()
+        self.check_breadth()
+        from lurcher.sources.listing import QuickWalk
+
+        return QuickWalk(self.root.place, listing_settings(self.settings))
 
     def _list_while_loading(self) -> Listing:
         """List the tree in a forked child, where possible, while this process loads the modules for a first build."""

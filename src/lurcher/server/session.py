@@ -166,19 +166,22 @@ class Session:
             if answer.index.stale_paths:
                 self.build()
             return answer
-        listings = self._unindexed.list_files(engine, began + 0.5 * patience)
-        if listings is None:  # a build would take the processor away from the listing, and without it there are no hits
-            listings = self._unindexed.list_files(engine, began + 0.7 * patience)
-        self.build()
-        if listings is not None and self.ready(0.0 if self._large(engine, listings) else 0.6 * patience):
+        words = text if isinstance(text, str) else ""
+        listings = self._unindexed.list_files(engine, began + 0.5 * patience, words)
+        if listings is None:
+            listings = self._unindexed.list_files(engine, began + 0.7 * patience, words)
+        if listings is not None and not self._large(engine, listings) and self.ready(0.6 * patience):
             return engine.search(text, **options)
-        return self._unindexed.search(engine, listings, text, options, self.describe_progress(), began + patience)
+        try:
+            return self._unindexed.search(engine, listings, text, options, self.describe_progress(), began + patience)
+        finally:
+            self.build()  # after the answer, since it would take the processor from it
 
     def _large(self, engine: Engine, listings: Listings) -> bool:
         """Whether building the index takes too long to wait for it."""
         from lurcher.server.unindexed import size_of
 
-        return any(
+        return not listings.whole or any(
             size_of(project, entries, SMALL_TREE_BYTES) > SMALL_TREE_BYTES
             for project, entries in zip(engine.projects, listings, strict=True)
         )
@@ -478,7 +481,7 @@ def run_child() -> None:
 
     claim_process()
     with contextlib.suppress(OSError, AttributeError):  # Windows has no such number
-        os.nice(5)  # queries have priority
+        os.nice(10)  # queries have priority
     request = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     out = os.fdopen(os.dup(1), "wb")

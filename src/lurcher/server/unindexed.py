@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES, MAX_BYTES = 40_000, 1_000_000
 """Text that is chunked and ranked: so much at a time, and no more than that in total."""
+_BATCH_FILES = 4
 MAX_WORDS = 12
 _PATH_WEIGHT = 1.5
 """A word in a path is stronger evidence than one in the text, which scores 1 at most."""
@@ -51,13 +52,24 @@ WAIT_SECONDS = 1.3
 """How long a query waits for an index before it is answered without."""
 _LISTING_SECONDS = 20.0
 """How long a list of files is used again while there is no index."""
+_STEP_SECONDS = 0.1
 _EXACT = ("mode", "fixed", "case", "word", "multiline")
 """Search options that make a query one for exact text."""
 
 ScannedFile = tuple[str, bytes, tuple[float, ...]]
 """Path, content, and a score for each word of the query."""
-Listings = Sequence[Sequence[Entry]]
-"""The files of each root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listings:
+    """The files of each root."""
+
+    roots: Sequence[Sequence[Entry]]
+    whole: bool = True
+    """False while only a part of the tree has been listed."""
+
+    def __iter__(self) -> Iterator[Sequence[Entry]]:
+        return iter(self.roots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +90,19 @@ def build_partial_view(
     scan_until: float,
     deadline: float,
     progress_text: str,
+    whole: bool = True,
 ) -> PartialView:
-    """A view of a root without an index: files are scanned until `scan_until` and ranked until `deadline` (monotonic)."""
+    """A view of a root without an index: files are scanned until `scan_until` and ranked until `deadline` (monotonic).
+
+    `whole` says that the entries are all files of the root.
+    """
     words = _query_stems(text)
     scanned_files, found = _scan(project, entries, words, pattern, (scan_until, deadline))
     snapshot, manifest, ranked = _chunk(project, _batches(_order_by_score(found, len(words))), deadline)
     how = "match" if pattern is not None else "have most words of the query"
     files = f"{ranked:,} of the files that {how}; {scanned_files:,} of {len(entries):,} were scanned"
+    if not whole:
+        files += ", which are those that were listed in time"
     note = Degraded("index", f"{progress_text}. These hits are from {files}", "ask again for the full answer")
     return PartialView(View(snapshot, manifest, len(entries) - ranked, (note,)), ranked, len(entries))
 
@@ -170,9 +188,13 @@ def _scan(
     """How many files were scanned in time, and those that match; if none does, scanning goes on until the second limit."""
     found: list[ScannedFile] = []
     scanned_files = 0
-    # Files named like the query first, large ones last: many small files are read before time runs out.
+    # Files named like the query first, large ones and tests last: many small files are read before time runs out.
     named = _count_in_paths(entries, words)
-    ordered = sorted(entries, key=lambda item: (-named.get(item.path, 0), item.size > _LARGE_FILE_BYTES, item.path))
+
+    def order(entry: Entry) -> tuple[int, bool, bool, str]:
+        return -named.get(entry.path, 0), entry.size > _LARGE_FILE_BYTES, "test" in entry.path.lower(), entry.path
+
+    ordered = sorted(entries, key=order)
     least = time.monotonic() + _MIN_SCAN_SECONDS  # even if time is up, the few likeliest files are read
     for entry in ordered:
         if time.monotonic() > max(least, until[0 if found else 1]):
@@ -238,11 +260,14 @@ def _order_by_score(found: Sequence[ScannedFile], count: int) -> list[tuple[str,
 
 
 def _batches(files: Sequence[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
-    """Files in batches of about `BATCH_BYTES`, each in path order; at least one batch, which may be empty."""
+    """Files in batches of about `BATCH_BYTES`, each in path order; at least one batch, which may be empty.
+
+    A batch has several files even if the first ones are large: the answer may be from the first batch alone.
+    """
     batch: list[tuple[str, bytes]] = []
     size = total = 0
     for path, data in files:
-        if batch and size + len(data) > BATCH_BYTES:
+        if size + len(data) > BATCH_BYTES * (1 if len(batch) >= _BATCH_FILES else _BATCH_FILES) and batch:
             yield sorted(batch)
             batch, size = [], 0
         if total + len(data) > MAX_BYTES:
@@ -260,22 +285,26 @@ class UnindexedSearch:
         self._listing: _Listing | None = None
         self._tracked: tuple[Engine, Listings, float] | None = None
 
-    def list_files(self, engine: Engine, until: float) -> Listings | None:
-        """The files of each root, if they are known in time. A list made a moment ago is used again."""
+    def list_files(self, engine: Engine, until: float, text: str | None = None) -> Listings | None:
+        """The files of each root, if they are known in time. A list made a moment ago is used again.
 
+        With the text of a query, what was listed in time is enough, in the order of the folders that are named like it.
+        """
         tracked = self._tracked
         if tracked is not None and tracked[0] is engine and time.monotonic() - tracked[2] < _LISTING_SECONDS:
             return tracked[1]
         quick = [list_tracked(project, until - time.monotonic()) for project in engine.projects]
         known = [entries for entries in quick if entries is not None]
         if len(known) == len(quick) and all(known):
-            self._tracked = engine, known, time.monotonic()
-            return known
+            self._tracked = engine, Listings(known), time.monotonic()
+            return self._tracked[1]
         with self._lock:
             listing = self._listing
             if listing is None or (listing.engine is not engine) or listing.is_old():
-                listing = self._listing = _Listing(engine)
-        return listing.wait(until - time.monotonic())
+                steps = not any(project.root.git for project in engine.projects)
+                listing = self._listing = (_StepwiseListing if steps else _Listing)(engine)
+        words = None if text is None else [word.decode("utf-8", "replace") for word in _query_stems(text)]
+        return listing.wait(until, words)
 
     def search(
         self, engine: Engine, listings: Listings | None, text: str, options: dict[str, Any], progress_text: str, until: float
@@ -283,7 +312,8 @@ class UnindexedSearch:
         """The answer that can be given until then (monotonic clock); `progress_text` says how far the index is."""
 
         if listings is None:
-            progress_text, listings = f"{progress_text}, and its files are still being listed", [()] * len(engine.projects)
+            progress_text = f"{progress_text}, and its files are still being listed"
+            listings = Listings([()] * len(engine.projects))
         if options.get("sources") is None and any(has_code(entries) for entries in listings):
             options = {**options, "sources": ["code"]}  # the few ranked files must not decide which corpus is searched
         known = {name: options[name] for name in _EXACT if options.get(name) is not None}
@@ -291,14 +321,15 @@ class UnindexedSearch:
         now = time.monotonic()
         left = max(0.4, until - now)
         views = [
-            build_partial_view(project, entries, str(text), pattern, now + left / 2, now + left, progress_text)
+            build_partial_view(project, entries, str(text), pattern, now + left / 2, now + left, progress_text, listings.whole)
             for project, entries in zip(engine.projects, listings, strict=True)
         ]
         answer = engine.search(text, **options, views=[part.view for part in views])
         share = sum(part.ranked for part in views) / max(1, sum(part.total for part in views))
         state = answer.index.replace(fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
-        return answer.replace(index=state)
-
+        # The few files that were ranked say nothing about what is nowhere in the tree.
+        notes = tuple(note for note in answer.degraded if note.stage != "symbol")
+        return answer.replace(index=state, degraded=notes, unknown_words=())
 
     def view_file(self, engine: Engine, listings: Listings | None, path: str | Path, progress_text: str) -> list[View]:
         """A view of each root, one of which has this file alone, read from the tree; PathError where it is not listed."""
@@ -327,34 +358,66 @@ class Glimpse:
 
     def __init__(self, unindexed: UnindexedSearch, engine: Engine, progress_text: str, until: float) -> None:
         self._unindexed, self._engine, self._progress_text, self._until = unindexed, engine, progress_text, until
-        self._listings = unindexed.list_files(engine, until - 0.3 * (until - time.monotonic()))
+
+    def _list(self, text: str | None = None) -> Listings | None:
+        now = time.monotonic()
+        return self._unindexed.list_files(self._engine, now + (0.5 if text else 0.7) * (self._until - now), text)
 
     def search(self, text: str, **options: Any) -> Answer:
-        return self._unindexed.search(self._engine, self._listings, text, options, self._progress_text, self._until)
+        return self._unindexed.search(self._engine, self._list(text), text, options, self._progress_text, self._until)
 
     def views(self, path: str | Path) -> list[View]:
         """Views that have this file alone."""
-        return self._unindexed.view_file(self._engine, self._listings, path, self._progress_text)
+        return self._unindexed.view_file(self._engine, self._list(), path, self._progress_text)
 
 
 class _Listing:
-    """Lists the files of an engine's roots in a thread, since a listing cannot be interrupted."""
+    """Lists the files of an engine's roots in a thread, since git's listing cannot be interrupted."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._entries: list[Sequence[Entry]] | None = None
+        self._entries: Listings | None = None
         self._done = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
         self._thread = threading.Thread(target=self._work, name="lurcher-listing", daemon=True)
         self._thread.start()
 
     def _work(self) -> None:
         with contextlib.suppress(LurcherError, OSError):  # the build of the index will report it
-            self._entries = [project.list_files().entries for project in self.engine.projects]
+            self._entries = Listings([project.list_files().entries for project in self.engine.projects])
         self._done = time.monotonic()
 
-    def wait(self, seconds: float) -> list[Sequence[Entry]] | None:
-        self._thread.join(max(0.0, seconds))
+    def wait(self, until: float, words: Sequence[str] | None) -> Listings | None:
+        """All files, if they are known by then; with `words` a part of them is enough, where there are parts."""
+        self._thread.join(max(0.0, until - time.monotonic()))
         return self._entries
 
     def is_old(self) -> bool:
         return bool(self._done) and time.monotonic() - self._done > _LISTING_SECONDS
+
+
+class _StepwiseListing(_Listing):
+    """Lists them in the thread that waits, and stops in time; the next one to wait goes on from there."""
+
+    def _begin(self) -> None:
+        self._walks = [project.begin_walk() for project in self.engine.projects]
+        self._lock = threading.Lock()
+
+    def wait(self, until: float, words: Sequence[str] | None) -> Listings | None:
+        while not self._done and time.monotonic() < until:
+            with self._lock:  # in short steps, so that others that wait have their words heard
+                unfinished = [walk for walk in self._walks if not walk.done]
+                for number, walk in enumerate(unfinished):
+                    now = time.monotonic()
+                    walk.go_on(words or (), min(until, now + _STEP_SECONDS, now + (until - now) / (len(unfinished) - number)))
+                if all(walk.done for walk in self._walks):
+                    self._entries = Listings([walk.entries for walk in self._walks])
+                    self._done = time.monotonic()
+            time.sleep(0)
+        if self._entries is not None or words is None:
+            return self._entries
+        with self._lock:
+            found = Listings([walk.entries for walk in self._walks], whole=False)
+        return found if any(found) else None

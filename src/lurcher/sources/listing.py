@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import stat
 import time
+from collections.abc import Sequence
 
-from lurcher.sources import INTERNAL_FOLDERS, FilesSettings, Listing, Mark, Root, TreeSignature, circumstances, ignore, mark_of
+from lurcher.sources import (
+    INTERNAL_FOLDERS,
+    Entry,
+    FilesSettings,
+    Listing,
+    Mark,
+    Root,
+    TreeSignature,
+    circumstances,
+    ignore,
+    mark_of,
+)
 from lurcher.sources.filter import VENDORED, Sieve, is_utf8
 from lurcher.sources.git.refs import find_repository, work_tree_marker
 from lurcher.sources.git.worktree import list_work_tree
@@ -145,6 +158,42 @@ class _Walk:
             self.sieve.follow_files()
         else:
             self.sieve.links += files
+
+
+class QuickWalk:
+    """A walk in several steps: folders named like the words of a question first, then those that are least deep.
+
+    Links to files and folders are not followed.
+    """
+
+    def __init__(self, root: str, settings: FilesSettings) -> None:
+        self._walk = _Walk(root, settings)
+        excluded = ignore.load(self._walk.sieve.base + _EXCLUDED)
+        self._todo: list[tuple[int, int, str, ignore.Stack, bool]] = []
+        self._walk.todo.append(("", ((0, excluded),) if excluded else (), False))
+        self.done = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What has been found so far."""
+        return sorted(self._walk.sieve.entries)
+
+    def go_on(self, words: Sequence[str], until: float) -> None:
+        """Walks until a time (monotonic), or the end."""
+        walk, todo = self._walk, self._todo
+        walk.todo += [(folder, stack, ignored) for _, _, folder, stack, ignored in todo]
+        todo.clear()  # other words have another order
+        while True:
+            for folder, stack, ignored in walk.todo:
+                named = sum(word in folder.lower() for word in words)
+                heapq.heappush(todo, (-named, folder.count("/"), folder, stack, ignored))
+            walk.todo.clear()
+            if not todo:
+                self.done = True
+                return
+            if time.monotonic() > until:
+                return
+            walk._folder(*heapq.heappop(todo)[2:])
 
 
 def list_files(root: Root, settings: FilesSettings) -> Listing:

@@ -340,8 +340,8 @@ _GREPPED = {"search": "query", "symbol": "name", "references": "name"}
 
 
 class _AnswerCounter:
-    """Counts answers in a thread of its own, since comparing one with a grep reads files, and in a pause between calls, since it
-    would take the interpreter from them. If many wait, others are left out."""
+    """Counts answers in a thread of its own, since comparing one with a grep reads files, and in a pause between calls, since
+    it would take the interpreter from them. If many wait, others are left out."""
 
     def __init__(self, surface: str) -> None:
         self._surface = surface
