@@ -1,6 +1,7 @@
 """Measures the MCP server: a real process over standard input and output, warm, on one tree.
 
     python benchmarks/mcp.py --tree TREE
+    python benchmarks/mcp.py --tree TREE --cold --queries FILE    # first answers only, each of a new server without an index
 
 The tree is copied, indexed, and searched with each query in turn, unmeasured once, then `--calls` times. `server` is the time
 from when the server has a call until its answer is made, as the answer itself says; `seen` is what the client waits, which adds
@@ -86,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, required=True)
     parser.add_argument("--queries", type=Path, default=HERE / "queries.txt")
+    parser.add_argument("--cold", action="store_true")
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
@@ -95,7 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         base = Path(scratch).resolve()
         tree = base / "tree"
         shutil.copytree(options.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".lurcher"))
-        result = measure(tree, base / "index", queries, options.calls)
+        if options.cold:
+            result = {"first": [measure_first(tree, base / f"index{number}", query) for number, query in enumerate(queries)]}
+        else:
+            result = measure(tree, base / "index", queries, options.calls)
     result["about"] = {
         "date": datetime.date.today().isoformat(), "python": platform.python_version(), "machine": platform.machine(),
         "cores": os.cpu_count(), "load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2),
@@ -105,6 +110,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.out.write_text(text + "\n", "utf-8")
     print(text)
     return 0
+
+
+def measure_first(tree: Path, index: Path, query: str) -> dict[str, Any]:
+    began = time.perf_counter()
+    server = Server(tree, index)
+    started = time.perf_counter() - began
+    began = time.perf_counter()
+    found = server.data("search", query=query)
+    seconds = time.perf_counter() - began
+    server.close()
+    notes = [note["reason"] for note in found["degraded"] if note["stage"] == "index"]
+    paths = [hit["path"] for hit in found["hits"]]
+    return {"query": query, "start_s": round(started, 2), "answer_s": round(seconds, 2), "hits": paths, "notes": notes}
 
 
 def measure(tree: Path, index: Path, queries: Sequence[str], calls: int) -> dict[str, Any]:
