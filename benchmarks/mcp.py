@@ -3,9 +3,10 @@
     python benchmarks/mcp.py --tree TREE
     python benchmarks/mcp.py --tree TREE --cold --queries FILE    # first answers only, each of a new server without an index
 
-The tree is copied, indexed, and searched with each query in turn, unmeasured once, then `--calls` times. `server` is the time
-from when the server has a call until its answer is made, as the answer itself says; `seen` is what the client waits, which adds
-the protocol, two pipes and JSON on both sides. Memory is the server's resident set after the warm-up and at the end.
+The tree is copied (not with `--cold`), indexed, and searched with each query in turn, unmeasured once, then `--calls` times.
+`server` is the time from when the server has a call until its answer is made, as the answer itself says; `seen` is what the
+client waits, which adds the protocol, two pipes and JSON on both sides. Memory is the server's resident set after the warm-up
+and at the end.
 """
 
 from __future__ import annotations
@@ -96,10 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="mcp-") as scratch:
         base = Path(scratch).resolve()
         tree = base / "tree"
-        shutil.copytree(options.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".lurcher"))
         if options.cold:
-            result = {"first": [measure_first(tree, base / f"index{number}", query) for number, query in enumerate(queries)]}
+            places = [base / f"index{number}" for number in range(len(queries))]
+            result = {"first": [measure_first(options.tree.resolve(), *one) for one in zip(places, queries, strict=True)]}
         else:
+            shutil.copytree(options.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".lurcher"))
             result = measure(tree, base / "index", queries, options.calls)
     result["about"] = {
         "date": datetime.date.today().isoformat(), "python": platform.python_version(), "machine": platform.machine(),

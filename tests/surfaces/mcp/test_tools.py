@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -328,6 +329,12 @@ def test_what_was_saved_is_counted(talk: Talk, state: Path) -> None:
     def counts() -> dict[str, token_stats.TokenCount]:
         return {count.tool: count for count in token_stats.by_tool(token_stats.read(state / "lurcher"))}
 
+    def settled() -> bool:
+        seen = counts()
+        time.sleep(0.5)
+        return counts() == seen
+
+    wait_until(settled)  # earlier answers are counted in pauses between calls
     before = counts().get("search", token_stats.TokenCount("", "mcp", "search", 0))
     talk.call("search", query="how are redirects followed", limit=1)
     wait_until(lambda: "search" in counts() and counts()["search"].calls == before.calls + 1)
