@@ -89,8 +89,8 @@ def test_terms_that_weigh_nothing_are_not_composed(monkeypatch: pytest.MonkeyPat
     light, heavy = (table_of(WORDS, gram_weight_document=weight) for weight in (0.0, 0.5))
     expected = embed(data, light)
     composed: list[Any] = []
-    original = table.Table._composed
-    monkeypatch.setattr(table.Table, "_composed", lambda self, terms: composed.append(terms) or original(self, terms))
+    original = table.Table._compose
+    monkeypatch.setattr(table.Table, "_compose", lambda self, terms: composed.append(terms) or original(self, terms))
     assert embed(data, light).units.tobytes() == expected.units.tobytes() and not composed
     embed(data, heavy)
     assert composed
