@@ -95,7 +95,7 @@ def test_an_engine_loads_only_what_every_query_needs() -> None:
     assert not {name for name in loaded if name.startswith(tuple(f"lurcher.{module}" for module in kept_for_later))}
 
 
-@pytest.mark.parametrize(("flags", "most"), [(["--json"], 50), ([], 51)], ids=["json", "text"])
+@pytest.mark.parametrize(("flags", "most"), [(["--json"], 51), ([], 52)], ids=["json", "text"])
 def test_a_query_loads_what_it_uses_and_no_more(
     tmp_path: Path, clean_environment: Callable[..., dict[str, str]], flags: list[str], most: int
 ) -> None:

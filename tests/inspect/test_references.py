@@ -355,6 +355,6 @@ def test_of_a_popular_member_the_files_with_the_name_of_its_type_are_looked_at_f
     others = {f"a/other{number}.py": "def run(thing):\n    thing.connect()\n    thing.connect()\n" for number in range(6)}
     last = {"z/main.py": "from shop.pool import Pool\n\nPool().connect()\n"}
     found = asked("Pool.connect", **shop, **others, **last)
-    assert [(use.path, use.resolution) for use in found.references][0] == ("z/main.py", "resolved")
+    assert next((use.path, use.resolution) for use in found.references) == ("z/main.py", "resolved")
     assert found.total < 13
     assert "not all files were looked at" in found.basis.degraded[0].reason

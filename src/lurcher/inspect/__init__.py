@@ -110,6 +110,8 @@ class NotIndexed(PathError):
     """A path that is not in the index."""
 
     path = ""
+    left_out: tuple[str, str] | None = None
+    """Of a file that exists: its path, and why it was left out, for whoever may read the folder anyway."""
 
 
 def _unknown(snapshot: Snapshot, path: str) -> NotIndexed:

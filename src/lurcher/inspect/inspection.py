@@ -8,7 +8,7 @@ import posixpath
 from lurcher.corpora import SearchRequest
 from lurcher.errors import LurcherError, PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
-from lurcher.inspect import TO_SEE_LEFT_OUT, Basis, NotIndexed, file_at, file_or_symbol, files_at, unit_at
+from lurcher.inspect import Basis, NotIndexed, file_at, file_or_symbol, files_at, unit_at
 from lurcher.query.validate import as_tuple, filter_files, make_filter
 from lurcher.runtime.stdlib import TypeVar, pattern
 from lurcher.storage import SCIP_NAME
@@ -106,7 +106,8 @@ class Inspection:
         try:
             return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
         except NotIndexed as unknown:
-            raise self._with_reason(unknown, snapshot, views) from None
+            self._add_reason(unknown, snapshot, views)
+            raise
 
     def _answer_ahead(self, work: Callable[[Snapshot, Basis], Result]) -> tuple[Result] | None:
         """The answer of the index as it is, found while the kernel compares it with the tree.
@@ -132,15 +133,16 @@ class Inspection:
             raise error
         return found
 
-    def _with_reason(self, unknown: NotIndexed, snapshot: Snapshot, views: Sequence[View]) -> PathError:
-        """The error for a path that is not in the index: if there is such a file, why it was left out, and no similar names."""
+    def _add_reason(self, unknown: NotIndexed, snapshot: Snapshot, views: Sequence[View]) -> None:
+        """Note in the error why an existing file was left out. Its message does not tell: not everybody may know of it."""
         from lurcher.inspect.why import left_out
 
         try:
-            found = left_out(snapshot, [unknown.path], views, self._workspace.projects, self._workspace.labels())
+            unknown.left_out = left_out(
+                snapshot, [unknown.path], views, self._workspace.projects, self._workspace.labels()
+            )  # fmt: skip
         except (LurcherError, OSError):
-            return unknown
-        return unknown if found is None else PathError(f"{found[0]} is not in the index: {found[1]}", TO_SEE_LEFT_OUT)
+            return
 
     def _file(self, snapshot: Snapshot, names: Sequence[str]) -> int:
         """The file at one of these paths, inside of the folders that the engine was opened for."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RESOLVED, CANDIDATE = "resolved", "candidate"
 KINDS = tuple(sorted({*KIND_NAMES, "attribute"} - {"definition"}))
 _MOST_OCCURRENCES = 5_000
-"""Occurrences of one name that are looked at; those of further files are left out, with a note. One takes up to two milliseconds."""
+"""Occurrences of one name that are looked at; those of further files are left out, with a note. One takes up to 2 ms."""
 _ENOUGH_OCCURRENCES = 1_000
 """The same where as many resolved uses as are to be listed were found by then, so that a popular name takes no longer than
 others; and for a member where the files come that do not have the name of its type."""

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from lurcher.errors import BroadRoot, LurcherError
+from lurcher.errors import BroadRoot, LurcherError, PathError
 from lurcher.runtime import process
 from lurcher.runtime.process import SafeStream, printable
 
@@ -162,6 +162,11 @@ def _discard_output() -> None:
 
 
 def _fail(error: LurcherError, *, as_json: bool) -> int:
+    left_out = getattr(error, "left_out", None)
+    if left_out is not None:
+        from lurcher.inspect import TO_SEE_LEFT_OUT
+
+        error = PathError(f"{left_out[0]} is not in the index: {left_out[1]}", TO_SEE_LEFT_OUT)
     if as_json:
         from lurcher.surfaces.cli.search_cmd import print_json
 
