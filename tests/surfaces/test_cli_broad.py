@@ -126,9 +126,14 @@ def test_the_python_api_refuses_to_index_a_broad_folder(home: Path) -> None:
         assert engine.search("password").hits
 
 
-def test_servers_begin_none(home: Path) -> None:
+@pytest.mark.parametrize("git", [False, True])
+def test_servers_refuse_a_broad_folder_too(home: Path, git: bool) -> None:
+    if git:
+        Repo(home)
     with Session.open(home) as served:
-        assert not served.search("password").hits
+        for ask in (partial(served.search, "password"), partial(served.views_of, home / "a.py")):
+            with pytest.raises(BroadRoot):
+                ask()
     assert not (home / ".lurcher").exists()
 
 

@@ -289,7 +289,10 @@ class UnindexedSearch:
         """The files of each root, if they are known in time. A list made a moment ago is used again.
 
         With the text of a query, what was listed in time is enough, in the order of the folders that are named like it.
+        A home folder or a whole disk is refused.
         """
+        for project in engine.projects:
+            project.check_breadth()
         tracked = self._tracked
         if tracked is not None and tracked[0] is engine and time.monotonic() - tracked[2] < _LISTING_SECONDS:
             return tracked[1]
