@@ -61,14 +61,14 @@ static Py_ssize_t place_of(const Array *ascending, int64_t number) {
 /* The units of a file that are placed, numbered within it, and their scores: the best, and the one that has a place in any case. */
 static Py_ssize_t choose_units(Order *order, const RankedFile *file, int64_t *units, double *scores) {
     const double *all = REALS(order->scores) + file->first;
-    Py_ssize_t lead = file->lead - file->first, count, held = -1;
+    Py_ssize_t lead = file->lead < 0 ? -1 : file->lead - file->first, count, held = -1;
     topk_of_run(&order->top, all, file->count);
     for (count = 0; count < order->top.held; count++) {
         units[count] = order->top.heap[count].place;
         scores[count] = order->top.heap[count].value;
         held = units[count] == lead ? count : held;
     }
-    if (lead >= 0 && lead < file->count && held < 0) {
+    if (lead >= 0 && held < 0) {
         count -= count == order->top.most;
         units[count] = lead;
         scores[count++] = all[lead];
@@ -195,6 +195,9 @@ static int file_read(RankedFile *file, PyObject *given, const Order *order) {
     Py_ssize_t units = order->scores->count;
     if (file->first < 0 || file->count < 0 || file->first > units || file->count > units - file->first) {
         return fail("a file's units are not there");
+    }
+    if (file->lead < file->first || file->lead - file->first >= file->count) {
+        file->lead = -1;
     }
     return 0;
 }
