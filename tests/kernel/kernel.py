@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import ModuleType
 
 import pytest
@@ -9,6 +10,11 @@ import pytest
 from lurcher.runtime.kernel import native
 
 needed = pytest.mark.skipif(native() is None, reason="the kernel was not built")
+limits_memory = pytest.mark.skipif(
+    "asan" in os.environ.get("LD_PRELOAD", ""),
+    reason="a sanitizer needs more addresses than the process of tree-sitter may have",
+)
+"""For tests in which tree-sitter parses a file in a process of its own."""
 
 
 def module() -> ModuleType:

@@ -33,6 +33,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 @kernel.needed
+@kernel.limits_memory
 def test_segments_and_answers_are_the_same(
     tree: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]
 ) -> None:
@@ -114,6 +115,7 @@ EVERY_WAY: list[list[str]] = [
 
 
 @kernel.needed
+@kernel.limits_memory
 def test_kernel_and_reference_answer_every_mode_alike_after_edits(
     tree: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]
 ) -> None:

@@ -73,6 +73,7 @@ def test_tables_in_another_order_are_refused(copy: Copy) -> None:
         kernel.module().Language(copy.capsule)
 
 
+@kernel.limits_memory
 def test_tree_sitter_parses_instead_and_status_says_so(
     copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -153,6 +153,7 @@ def test_patterns_find_the_same_in_broken_texts(file: tuple[bytes, str]) -> None
     same_matches(*file)
 
 
+@kernel.limits_memory
 @given(broken(), st.sampled_from((30, 1500)))
 @settings(max_examples=100, deadline=None)
 def test_files_are_cut_and_named_alike(file: tuple[bytes, str], target: int) -> None:
