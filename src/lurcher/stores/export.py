@@ -1,10 +1,13 @@
 """Files of the local index in the form that a store holds: their parts of every table, taken out of the segments.
 
-Postings are stored term by term; those of a file are collected by reading all postings once for many files at a time.
+Postings are stored term by term. Those of a large segment are read once and dealt out to groups of files, on disk, so that
+memory does not grow with the segment.
 """
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -27,11 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNITS_AT_ONCE = 20_000
-"""Units whose postings are in memory at the same time, about 1.5 KB each; of a large segment more."""
-_PASSES = 10
-"""How often all postings of a large segment are read: for each 20,000 of a million units would be 50 times."""
+"""Units of a group of files, whose postings are in memory at the same time."""
 _ROW_BATCH = 400_000
 """Rows of postings that are decoded at a time."""
+_ROW = [("file", "<i4"), ("term", "<u4"), ("owner", "<i4"), ("family", "u1"), ("count", "u1")]
+_ROW_BYTES = 14
 _DEFINITIONS, _STEM = FAMILIES.index("definitions"), FAMILIES.index("stem")
 
 
@@ -49,17 +52,101 @@ def export_files(segment: Segment, items: Sequence[ExportItem], model: str) -> I
     """The given files of a segment, in the segment's order; `model` names what made its vectors."""
     hashes = _TermHashes(segment)
     vectors = read_vectors(segment.vectors) if segment.vectors is not None else None
+    groups = list(_group(segment, items))
+    with _Postings(segment, groups) as postings:
+        for number, group in enumerate(groups):
+            yield from _FileGroup(segment, group, postings.rows(number), hashes, vectors, model).files()
+
+
+def _group(segment: Segment, items: Sequence[ExportItem]) -> Iterator[list[ExportItem]]:
+    """The files in the segment's order, in groups of at most `UNITS_AT_ONCE` units or one file."""
     group: list[ExportItem] = []
-    units, most = 0, max(UNITS_AT_ONCE, int(segment.meta["units"]) // _PASSES)
+    units = 0
     for file in sorted(items, key=lambda item: item.place):
         count = int(segment.tables.files["units"][file.place])
-        if group and units + count > most:
-            yield from _FileGroup(segment, group, hashes, vectors, model).files()
+        if group and units + count > UNITS_AT_ONCE:
+            yield group
             group, units = [], 0
         group.append(file)
         units += count
     if group:
-        yield from _FileGroup(segment, group, hashes, vectors, model).files()
+        yield group
+
+
+class _Postings(contextlib.AbstractContextManager["_Postings"]):
+    """The postings of groups of files, each by family, term and owner; in a temporary file if there are several groups."""
+
+    def __init__(self, segment: Segment, groups: Sequence[Sequence[ExportItem]]) -> None:
+        import numpy as np
+
+        self._rows: list[NDArray[Any]] = []
+        self._pieces: list[list[tuple[int, int]]] = [[] for _ in groups]
+        """For each group, where its rows are in the temporary file, and how many."""
+        self._file = tempfile.TemporaryFile(prefix="lurcher-") if len(groups) > 1 else None  # noqa: SIM115 (see __exit__)
+        numbers = np.full(len(segment.tables.files), -1, np.int32)
+        of_group = np.zeros(len(segment.tables.files), np.int32)
+        for group, items in enumerate(groups):
+            places = [item.place for item in items]
+            numbers[places], of_group[places] = np.arange(len(places)), group
+        try:
+            for rows, files in _read_rows(segment, numbers):
+                self._add(rows, of_group[files])
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _add(self, rows: NDArray[Any], groups: NDArray[np.int32]) -> None:
+        import numpy as np
+
+        if self._file is None:
+            self._rows.append(rows)
+            return
+        order = np.argsort(groups, kind="stable")
+        found, counts = np.unique(groups, return_counts=True)
+        place = self._file.tell()
+        self._file.write(rows[order].tobytes())
+        for group, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self._pieces[group].append((place, count))
+            place += count * _ROW_BYTES
+
+    def rows(self, group: int) -> NDArray[Any]:
+        """Those of one group: the number of the file in it, term, owner in the file, family, count."""
+        import numpy as np
+
+        if self._file is None:
+            return np.concatenate(self._rows) if self._rows else np.zeros(0, _ROW)
+        pieces = []
+        for place, count in self._pieces[group]:
+            self._file.seek(place)
+            pieces.append(self._file.read(count * _ROW_BYTES))
+        return np.frombuffer(b"".join(pieces), _ROW)
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _read_rows(segment: Segment, numbers: NDArray[np.int32]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Postings of the files that have a number, in batches: rows, and the place of each one's file in the segment."""
+    import numpy as np
+
+    tables = segment.tables
+    first_unit, first_definition = tables.files["unit"], tables.files["definition"]
+    for code, family in enumerate(FAMILIES):
+        for terms, owners, counts in _read_postings(segment.container, family):
+            if family in FILE_FIELDS:
+                files, base = owners, owners
+            elif family in DEFINITION_FIELDS:
+                files = tables.definitions["file"][owners]
+                base = first_definition[files]
+            else:
+                files = tables.units["file"][owners]
+                base = first_unit[files]
+            mask = numbers[files] >= 0
+            rows = np.empty(int(mask.sum()), _ROW)
+            rows["file"], rows["term"], rows["family"] = numbers[files[mask]], terms[mask], code
+            rows["owner"], rows["count"] = (owners.astype(np.int64) - base)[mask], counts[mask]
+            yield rows, files[mask]
 
 
 class _TermHashes:
@@ -90,44 +177,21 @@ class _FileGroup:
     """Some files of one segment, with their postings ordered by file, term and family."""
 
     def __init__(
-        self, segment: Segment, items: Sequence[ExportItem], hashes: _TermHashes, vectors: Vectors | None, model: str
-    ) -> None:
+        self, segment: Segment, items: Sequence[ExportItem], postings: NDArray[Any], hashes: _TermHashes,
+        vectors: Vectors | None, model: str,
+    ) -> None:  # fmt: skip
         self._segment, self._items, self._hashes, self._vectors, self._model = segment, items, hashes, vectors, model
         self._rows = segment.tables.files[[file.place for file in items]]
-        self._collect_postings()
+        self._sort_postings(postings)
         self._sparse = self._sparse_vectors()
 
-    def _collect_postings(self) -> None:
+    def _sort_postings(self, rows: NDArray[Any]) -> None:
         import numpy as np
 
-        segment = self._segment
-        number = np.full(len(segment.tables.files), -1, np.int64)
-        number[[file.place for file in self._items]] = np.arange(len(self._items))
-        first_unit, first_definition = self._rows["unit"].astype(np.int64), self._rows["definition"].astype(np.int64)
-        columns: list[list[NDArray[Any]]] = [[], [], [], [], []]
-        for code, family in enumerate(FAMILIES):
-            for terms, owners, counts in _read_postings(segment.container, family):
-                if family in FILE_FIELDS:
-                    files, base = number[owners], np.zeros(len(self._items), np.int64)
-                    owners = np.zeros(len(owners), np.int64)
-                elif family in DEFINITION_FIELDS:
-                    files, base = number[segment.tables.definitions["file"][owners]], first_definition
-                else:
-                    files, base = number[segment.tables.units["file"][owners]], first_unit
-                mask = files >= 0
-                files = files[mask]
-                columns[0].append(files)
-                columns[1].append(terms[mask].astype(np.int64))
-                columns[2].append(np.full(len(files), code, np.uint8))
-                columns[3].append(owners[mask].astype(np.int64) - base[files])
-                columns[4].append(counts[mask])
-        files, terms, families, owners, counts = (
-            np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in columns
-        )
         # Families follow each other, each by term and owner: a stable sort by file and term keeps that order.
-        order = np.argsort((files << 32) | terms, kind="stable")
-        self._files, self._terms, self._families = files[order], terms[order], families[order].astype(np.uint8)
-        self._owners, self._counts = owners[order], counts[order].astype(np.uint8)
+        rows = rows[np.argsort((rows["file"].astype(np.int64) << 32) | rows["term"], kind="stable")]
+        self._files, self._terms = rows["file"].astype(np.int64), rows["term"].astype(np.int64)
+        self._families, self._owners, self._counts = rows["family"].copy(), rows["owner"].astype(np.int64), rows["count"].copy()
         self._borders = np.searchsorted(self._files, np.arange(len(self._items) + 1))
 
     def _sparse_vectors(self) -> list[Sparse]:
