@@ -371,14 +371,14 @@ def findings_of(
 
 
 def definitions_of(
-    snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_], *, counted: bool = True
+    snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_]
 ) -> tuple[tuple[SymbolHit, ...], tuple[Degraded, ...]]:
-    """The definitions of a name in the allowed files, and notes about them; `format_count`: with the number of references."""
+    """The definitions of a name in the allowed files, and notes about them."""
     matches = [match for match in symbol.find_definitions(snapshot, [query.text.strip()]) if allowed[match.file]]
     notes: tuple[Degraded, ...] = ()
     if matches and not any(match.fits for match in matches):
         notes = (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
-    return symbol.rank_definitions(snapshot, symbol.select_fitting(matches), query.limit, counted=counted), notes
+    return symbol.rank_definitions(snapshot, symbol.select_fitting(matches), query.limit), notes
 
 
 def _unknown_name(context: Context) -> tuple[Degraded, ...]:

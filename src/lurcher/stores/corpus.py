@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lurcher.corpora.code import CodeCorpus, code_query, definitions_of, findings_of, lanes_for, rank_units
+from lurcher.corpora.code import CodeCorpus, code_query, findings_of, lanes_for, rank_units
 from lurcher.errors import StoreError
 from lurcher.lanes.symbol import SymbolAnswer
 from lurcher.query import Plan, Query, compile_literal_query
-from lurcher.query.validate import filter_files
 from lurcher.runtime.process import Stopwatch
 from lurcher.sources.roles import PARSED
 from lurcher.stores.base import StoreChanged
-from lurcher.stores.files import NoIndexFiles, ReadLimit
+from lurcher.stores.files import ReadLimit
 from lurcher.stores.search import UnknownProject
 from lurcher.stores.shared import SharedStore
 from lurcher.stores.workspace import SharedWorkspace
@@ -123,14 +122,7 @@ class StoreCorpus:
 
     def try_symbol(self, query: Query, progress: Progress) -> tuple[SymbolAnswer | None, tuple[Degraded, ...]]:
         """The definitions of a name, as for `try_search`."""
-
-        def ask() -> SymbolAnswer:
-            try:
-                return self.code.symbol(query, progress)
-            except NoIndexFiles:
-                return self._symbol(query)
-
-        return self._attempt(ask)
+        return self._attempt(lambda: self.code.symbol(query, progress))
 
     def _has_code(self) -> bool:
         """Whether any of the projects has code: where there are notes only, they answer."""
@@ -177,16 +169,6 @@ class StoreCorpus:
             ranked, query, clock, state, (), root=shared.identity, checksum=repr(sorted(state.shared.items())),
             options=services.options,
         )  # fmt: skip
-
-    def _symbol(self, query: Query) -> SymbolAnswer:
-        shared, filter = self.shared, self._filter(query)
-        found = shared.searcher.find_definitions(query.text, filter, query.limit)
-        best, notes = definitions_of(found.snapshot, query, filter_files(found.snapshot, filter), counted=False)
-        if not found.whole:
-            fetched = sum(len(project.keys) for project in found.snapshot.projects)
-            reason = f"more files than {fetched:,} in the store define it, and no more were looked at"
-            notes += (Degraded("store", reason, "ask for Class.name, or for one language"),)
-        return SymbolAnswer(query.text, best, shared.index_state(found.heads), notes + shared.commit_notes(found.heads))
 
     def _filter(self, query: Query) -> Filter:
         """The query's filter; the folders that the engine was opened for are those of the checkout around here."""

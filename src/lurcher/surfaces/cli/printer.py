@@ -400,7 +400,7 @@ def print_symbols(answer: SymbolAnswer, locate: Locate) -> None:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
     for hit in answer.definitions:
         traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"])]
-        traits += [] if hit.references is None else [format_count(hit.references, "use")]
+        traits.append(format_count(hit.references, "use"))
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
             f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"
