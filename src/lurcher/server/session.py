@@ -31,8 +31,8 @@ from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding, IndexError_, LurcherError, Template
 from lurcher.indexing import View
 from lurcher.indexing.inotify import InotifyMonitor
-from lurcher.runtime.process import pause
-from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch
+from lurcher.runtime.process import claim_process, pause
+from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch, size_of
 from lurcher.types import Answer, Progress, silent
 
 __all__ = ["SMALL_TREE_BYTES", "Build", "Session"]
@@ -179,8 +179,6 @@ class Session:
 
     def _large(self, engine: Engine, listings: Listings) -> bool:
         """Whether building the index takes too long to wait for it."""
-        from lurcher.server.unindexed import size_of
-
         return not listings.whole or any(
             size_of(project, entries, SMALL_TREE_BYTES) > SMALL_TREE_BYTES
             for project, entries in zip(engine.projects, listings, strict=True)
@@ -476,9 +474,6 @@ def _start(request: BuildRequest) -> subprocess.Popen[bytes]:
 
 def run_child() -> None:
     """The child process: reads a request, builds the index, and writes its progress line by line."""
-    from lurcher.engine import Engine
-    from lurcher.runtime.process import claim_process
-
     claim_process()
     with contextlib.suppress(OSError, AttributeError):  # Windows has no such number
         os.nice(10)  # queries have priority

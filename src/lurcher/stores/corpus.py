@@ -15,7 +15,7 @@ from lurcher.sources.roles import PARSED
 from lurcher.stores.base import StoreChanged
 from lurcher.stores.files import ReadLimit
 from lurcher.stores.search import UnknownProject
-from lurcher.stores.shared import SharedStore
+from lurcher.stores.shared import SharedStore, find_shared_store
 from lurcher.stores.workspace import SharedWorkspace
 from lurcher.types import Answer, Degraded
 
@@ -182,7 +182,5 @@ def _is_exact(query: Query) -> bool:
 
 def store_corpus(services: Services) -> StoreCorpus | None:
     """The store that the settings name; None where the local index is all there is."""
-    from lurcher.stores.shared import find_shared_store
-
     shared = find_shared_store(services.settings, services.workspace.roots)
     return None if shared is None else StoreCorpus(services, shared)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher import answer
 from lurcher.answer import Findings, Lap, Listing, add_notes
 from lurcher.config import Settings
-from lurcher.corpora.history.index import HistoryIndex, HistoryView
+from lurcher.corpora.history.index import HistoryIndex, HistoryView, history_status
 from lurcher.corpora.history.outcomes import Verdicts
 from lurcher.corpora.history.query import (
     HistoryPlan,
@@ -46,7 +46,7 @@ from lurcher.types import (
     StageWhy,
     Why,
 )
-from lurcher.vectors import Model
+from lurcher.vectors import Model, find_mismatch, query_direction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,7 +220,6 @@ def _query_direction(history: HistorySnapshot, plan: HistoryPlan, model: Model, 
     Of several lines only the first is embedded: the others distract.
     """
     from lurcher.query import extract_terms
-    from lurcher.vectors import find_mismatch, query_direction
 
     if not history.segments or (model.textual and plan.mode == "lexical"):
         return None
@@ -403,8 +402,6 @@ class HistoryCorpus:
         return tuple(note for view in views for note in view.degraded)
 
     def status(self) -> list[dict[str, Any]]:
-        from lurcher.corpora.history.index import history_status
-
         return [entry for project in self._workspace.projects if (entry := history_status(project)) is not None]
 
     def clear(self) -> bool:
