@@ -75,11 +75,6 @@ class CodeCorpus:
         ]
         return tuple(note for view in views for note in view.degraded)
 
-    def status(self) -> list[dict[str, Any]]:
-        from lurcher.indexing.status import index_status
-
-        return [index_status(project) for project in self._workspace.projects]
-
     # -- search -----------------------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> Answer:
@@ -138,9 +133,6 @@ class CodeCorpus:
         answer = self._services.page(self.findings(query, request, clock, plan), query, clock)
         answer.timings_ms.update(clock.total())
         return add_notes(answer, damage)
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self.findings(code_query(request, self._services), request, clock)
 
     def findings(
         self, query: Query, request: SearchRequest, clock: Stopwatch, plan: Callable[[Snapshot], Plan] | None = None

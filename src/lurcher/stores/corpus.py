@@ -89,25 +89,15 @@ class StoreCorpus:
 
     # -- questions --------------------------------------------------------------------------------------------------------
 
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
-        self.write(progress, rebuild=rebuild)
-        return ()
-
     def write(self, progress: Progress, *, rebuild: bool = False) -> list[dict[str, Any]]:
         """Bring the store up to date with the local indexes; what was sent for each root."""
         return [self.shared.sync(project, progress, rebuild=rebuild) for project in self._services.workspace.projects]
-
-    def status(self) -> list[dict[str, Any]]:
-        return [self.shared.status()]
 
     def search(self, request: SearchRequest) -> Answer:
         query = code_query(request, self._services)
         if _is_exact(query) or (request.sources is None and not self._has_code()):
             return self.code.search(request)
         return self._search(query)
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self.findings(code_query(request, self._services), request, clock)
 
     def findings(self, query: Query, request: SearchRequest, clock: Stopwatch) -> Findings:
         """Every unit that answers a query, as far as the store has it among its candidates, best first."""

@@ -7,12 +7,12 @@ import time
 from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lurcher import answer
 from lurcher.answer import Findings, Lap, Listing, add_notes
 from lurcher.config import Settings
-from lurcher.corpora.history.index import HistoryIndex, HistoryView, history_status
+from lurcher.corpora.history.index import HistoryIndex, HistoryView
 from lurcher.corpora.history.outcomes import Verdicts
 from lurcher.corpora.history.query import (
     HistoryPlan,
@@ -400,9 +400,6 @@ class HistoryCorpus:
     def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
         views = [index.rebuild(progress) if rebuild else index.view(progress, seconds=None) for index in self.indexes]
         return tuple(note for view in views for note in view.degraded)
-
-    def status(self) -> list[dict[str, Any]]:
-        return [entry for project in self._workspace.projects if (entry := history_status(project)) is not None]
 
     def clear(self) -> bool:
         """Remove every history index. True if there was one."""
