@@ -382,7 +382,7 @@ def test_the_builder_of_a_server_does_not_share(repository: Path, shared: str) -
             told.append(options)
             return {}
 
-    build: Any = InProcessBuild(make_request([repository], {}), Watched(), lambda *_: None, lambda: None)  # type: ignore[arg-type]
+    build: Any = InProcessBuild(make_request([repository], {}), Watched(), lambda: None)  # type: ignore[arg-type]
     build.wait(30)
     assert [options["share"] for options in told] == [False]
 

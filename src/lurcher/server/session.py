@@ -52,8 +52,6 @@ FILL_RETRY_SECONDS = 30.0
 _COMMAND = "from lurcher.server.session import run_child; run_child()"
 _MAX_MESSAGE = 2000
 
-Listener = Callable[["Build"], None]
-
 
 class Session:
     """An engine with its watches and background builds. Thread-safe; close it when done."""
@@ -62,7 +60,6 @@ class Session:
         self._paths, self._overrides, self._index_dir = tuple(paths), overrides, index_dir
         self._lock = threading.RLock()
         self._build: Build | None = None
-        self._listeners: list[Listener] = []
         self._not_before = self._fill_not_before = 0.0
         self._history_next = self._closed = False
         self._in_process = False
@@ -152,11 +149,6 @@ class Session:
     def indexed(self) -> bool:
         """Whether every root has an index, fresh or not."""
         return self.engine.indexed
-
-    def fresh(self) -> bool:
-        """Whether there is an index and the watches say that the tree has not changed since; nothing is read for this."""
-        engine = self.engine
-        return engine.indexed and all(project.is_unchanged() for project in engine.projects)
 
     def search(self, text: str, *, patience: float = WAIT_SECONDS, **options: Any) -> Answer:
         """Like `Engine.search`, but it never waits for an index: without one the likeliest files answer, which is noted."""
@@ -261,20 +253,13 @@ class Session:
             request = make_request(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
             self._in_process = self._in_process or unwritable
             if self._in_process:
-                self._build = InProcessBuild(request, self._engine, self._notify, self._on_build_end)
+                self._build = InProcessBuild(request, self._engine, self._on_build_end)
             else:
-                self._build = Build(request, self._notify, self._on_build_end)
+                self._build = Build(request, after=self._on_build_end)
             return self._build
-
-    def _notify(self, what: str, done: int, total: int) -> None:
-        build = self._build
-        for listener in tuple(self._listeners):
-            if build is not None:
-                listener(build)
 
     def _on_build_end(self) -> None:
         """Start the build that was requested while the last one ran."""
-        self._notify("", 0, 0)
         with self._lock:
             wanted, self._history_next = self._history_next, False
         if wanted:
@@ -285,11 +270,6 @@ class Session:
         """The build under way, if any."""
         build = self._build
         return None if build is None or build.ended else build
-
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with the build's progress, from another thread; returns a function that stops this."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
 
     def describe_progress(self) -> str:
         """How far the index is, in a few words."""
@@ -424,9 +404,9 @@ class Build:
 class InProcessBuild(Build):
     """The same in a thread of this process, for an index in memory: another process could not hand it over."""
 
-    def __init__(self, request: BuildRequest, engine: Engine, progress: Progress, after: Callable[[], None]) -> None:
+    def __init__(self, request: BuildRequest, engine: Engine, after: Callable[[], None]) -> None:
         self._engine = engine
-        super().__init__(request, progress, after)
+        super().__init__(request, after=after)
 
     def _begin(self) -> None:
         threading.Thread(target=self._work, name="lurcher-build", daemon=True).start()
