@@ -394,15 +394,14 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         self, manifest: HistoryManifest, head: Head, seconds: float | None, progress: Progress
     ) -> HistoryManifest:
         # Imported here because most queries do not write.
-        from lurcher.corpora.history.update import UpdateSettings, update_index
+        from lurcher.corpora.history.update import HistoryUpdate, UpdateSettings
 
         history = self.settings.history
         settings = UpdateSettings(self.log_settings, self.batch, history.max_commits, seconds, self.settings.outcomes)
 
         def write() -> HistoryManifest:
-            return update_index(
-                self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress
-            )
+            update = HistoryUpdate(self.store, self.top, head, settings, self.fingerprint, self.model.table, progress)
+            return update.run(manifest)
 
         try:
             updated = write()
