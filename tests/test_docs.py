@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from lurcher.config import SECRETS, Settings, load
-from lurcher.config.removed import REMOVED
 from lurcher.errors import UsageError
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.cli.reference import render, services
@@ -110,7 +109,7 @@ def test_documented_settings_exist(page: Path) -> None:
         assert variable in (*NO_SETTINGS, "LURCHER_STORE", *SECRETS.values()) or f"{section}.{name}" in known, variable
     for key in re.findall(r"`([a-z]+\.[a-z_0-9]+)`", page.read_text("utf-8")):
         if key.split(".")[0] in sections and not key.endswith((".py", ".md", ".toml")):
-            assert key in known or (page.name == "reference.md" and key in REMOVED), key
+            assert key in known, key
 
 
 def anchors(page: Path) -> set[str]:

@@ -163,18 +163,12 @@ class Fuzz:
         self.refusable(self.kernel.bm25, units, self.real(len(units)), np.ones(total), 1.0, scores)
 
     def pieces(self) -> None:
-        """Terms that may end anywhere, and masks of units that may be of any length."""
+        """Terms that may end anywhere."""
         terms, ends = self.text().encode(), self.numbers.integers(0, 300, self.size()).astype(np.uint32)
         if self.random.random() < 0.7:
             ends = np.sort(np.minimum(ends, len(terms))).astype(np.uint32)
         piece = self.text().encode()[: self.random.choice((0, 1, 2, 3, 40))]
         self.refusable(self.kernel.terms_with, terms, ends, piece, self.random.choice((0, 1, 50, -1)))
-        self.refusable(self.kernel.lower_bound, terms, ends, piece)
-        first = self.random.choice((0, 1, -1, len(ends)))
-        self.refusable(self.kernel.texts, terms, ends, first, self.random.choice((first, len(ends), len(ends) + 1, 1 << 62)))
-        holders = np.sort(self.whole(40))
-        masks = [self.numbers.integers(0, 2, len(holders)).astype(bool) for _ in range(self.random.randrange(4))]
-        self.refusable(self.kernel.together, [self.bent(mask) for mask in masks], holders)
 
     def order(self) -> None:
         counts = self.whole(9)
@@ -189,14 +183,6 @@ class Fuzz:
         most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
         self.refusable(self.kernel.largest, self.real(len(counts)), first, self.whole(99), most)
 
-    def contest(self) -> None:
-        files, weights = self.size(), [self.random.random() for _ in range(4)]
-        cards, others, usable = self.real(files), self.real(files), self.numbers.integers(0, 2, files).astype(bool)
-        most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
-        self.refusable(self.kernel.contenders, cards, others, usable, np.arange(files), *weights, most)
-        pool = self.whole(files)
-        self.refusable(self.kernel.gained, cards, others, usable, pool, self.real(len(pool)), *weights)
-
     def parts(self, total: int, *more: float) -> list[Any]:
         found = []
         for _ in range(self.random.randrange(4)):
@@ -208,10 +194,6 @@ class Fuzz:
 
     def evidence(self) -> None:
         files, total = self.size(), self.size()
-        self.refusable(self.kernel.explained, self.parts(files), self.parts(files), np.ones(files, np.uint16))
-        self.refusable(self.kernel.weighed, self.real(files), self.parts(files), self.random.random())
-        told = self.random.choice((files, files, files, *AMOUNTS))
-        self.refusable(self.kernel.foldered, [(0.5, self.parts(files)), (0.1, self.parts(files))], told)
         desk = np.zeros(2 * total + self.random.choice((0, 0, 5, -1)) if total else 0)
         width, places = self.random.choice((6, 6, 9, 3, 0)), [self.random.choice((0, 1, 4, 5, -1, 1 << 62)) for _ in range(2)]
         tables = [(self.numbers.integers(0, 2, total * 6).astype(np.uint8), width, *places,
@@ -415,7 +397,7 @@ def main(seconds: float, seed: int) -> int:
     fuzz = Fuzz(kernel, seed)
     tables, parsing, hostile = Tables(fuzz), Parsing(fuzz), Hostile(fuzz.random)
     quick = (
-        fuzz.sums, fuzz.owners, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows,
+        fuzz.sums, fuzz.owners, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.evidence, fuzz.rows,
         fuzz.stamps, fuzz.checksum, fuzz.postings, *tables.quick(),
     )  # fmt: skip
     calls, believed, end = 0, 0, time.monotonic() + seconds

@@ -1,4 +1,4 @@
-/* Evidence that a file answers a question, added up over all files in one pass: as ranking/evidence/ has it, to the last bit.
+/* Which types' names a question explains, added up over all definitions in one pass: as ranking/evidence.py has it, to the last bit.
 
    Owners come from files that anybody may have written: each is checked before it is used as a place. */
 
@@ -22,23 +22,23 @@ static void part_free(Part *part) {
 #define COUNTS(part) ((const uint8_t *)(const void *)(part)->counts->data)
 #define REALS(array) ((double *)(void *)(array)->data)
 
-/* A tuple (owners, counts or None, a weight, and maybe another), all owners below `total`: 0, or -1 with an exception. */
+/* A tuple (owners, counts, a weight, another), all owners below `total`: 0, or -1 with an exception. */
 static int part_read(Part *part, PyObject *given, Py_ssize_t total) {
     PyObject *owners, *counts;
     memset(part, 0, sizeof *part);
     if (!PyTuple_Check(given)) {
         return fail("a part is a tuple");
     }
-    if (!PyArg_ParseTuple(given, "OOd|d", &owners, &counts, &part->weight, &part->second)) {
+    if (!PyArg_ParseTuple(given, "OOdd", &owners, &counts, &part->weight, &part->second)) {
         return -1;
     }
     part->owners = array_from_as(owners, I64);
-    part->counts = part->owners == NULL || counts == Py_None ? NULL : array_from_as(counts, U8);
-    if (part->owners == NULL || (counts != Py_None && part->counts == NULL)) {
+    part->counts = part->owners == NULL ? NULL : array_from_as(counts, U8);
+    if (part->counts == NULL) {
         part_free(part);
         return -1;
     }
-    int sound = part->counts == NULL || part->counts->count == part->owners->count;
+    int sound = part->counts->count == part->owners->count;
     for (Py_ssize_t i = 0; sound && i < part->owners->count; i++) {
         sound = (uint64_t)OWNERS(part)[i] < (uint64_t)total;
     }
@@ -49,8 +49,8 @@ static int part_read(Part *part, PyObject *given, Py_ssize_t total) {
     return 0;
 }
 
-/* All parts of a list, each of which has counts if `counted`: how many, or -1 with an exception. */
-static Py_ssize_t parts_read(PyObject *list, Py_ssize_t total, int counted, Part **parts) {
+/* All parts of a list: how many, or -1 with an exception. */
+static Py_ssize_t parts_read(PyObject *list, Py_ssize_t total, Part **parts) {
     Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : fail("parts are a list");
     *parts = count < 0 ? NULL : calloc((size_t)count + 1, sizeof **parts);
     if (*parts == NULL) {
@@ -63,9 +63,6 @@ static Py_ssize_t parts_read(PyObject *list, Py_ssize_t total, int counted, Part
         PyObject *item = Py_NewRef(PyList_GetItem(list, i));
         int failed = part_read(&(*parts)[i], item, total);
         Py_DECREF(item);
-        if (!failed && counted && (*parts)[i].counts == NULL) {
-            failed = fail("a part has no counts");
-        }
         if (failed) {
             return -1;
         }
@@ -79,86 +76,6 @@ static void parts_free(Part *parts) {
         part_free(part);
     }
     free(parts);
-}
-
-/* Scores, parts (owners, None, amount), an amount that all have: each score times the amounts of its parts. */
-PyObject *kernel_weighed(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *given[2];
-    double floor;
-    if (!PyArg_ParseTuple(arguments, "OOd", &given[0], &given[1], &floor)) {
-        return NULL;
-    }
-    Array *scores = array_from_as(given[0], F64), *found = NULL;
-    Part *parts = NULL;
-    Py_ssize_t count = scores == NULL ? -1 : parts_read(given[1], scores->count, 0, &parts);
-    found = count < 0 ? NULL : array_new(F64, scores->count);
-    for (Py_ssize_t unit = 0; found != NULL && unit < scores->count; unit++) {
-        REALS(found)[unit] = floor;
-    }
-    for (const Part *part = parts; found != NULL && part < parts + count; part++) {
-        for (Py_ssize_t i = 0; i < part->owners->count; i++) {
-            REALS(found)[OWNERS(part)[i]] += part->weight;
-        }
-    }
-    for (Py_ssize_t unit = 0; found != NULL && unit < scores->count; unit++) {
-        REALS(found)[unit] *= REALS(scores)[unit];
-    }
-    parts_free(parts);
-    drop(scores);
-    return (PyObject *)found;
-}
-
-/* Sums of counts, once weighted, over the number of words that a name has. */
-static void finish_names(double *share, double *all, const double *whole, const uint16_t *sizes, Py_ssize_t files) {
-    for (Py_ssize_t file = 0; file < files; file++) {
-        double size = sizes[file] > 1 ? sizes[file] : 1, part = share[file] / size;
-        part = part < 1 ? part : 1;
-        share[file] = part > whole[file] ? part : whole[file];
-        all[file] = all[file] >= size || whole[file] > 0;
-    }
-}
-
-/* Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each file's name
-   has: the share of each name that is explained, and 1 where all of it is. */
-PyObject *kernel_explained(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *given[3], *found = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOO", &given[0], &given[1], &given[2])) {
-        return NULL;
-    }
-    Array *sizes = array_from_as(given[2], U16), *share = NULL, *all = NULL, *whole = NULL;
-    Part *words = NULL, *stems = NULL;
-    Py_ssize_t files = sizes == NULL ? 0 : sizes->count, count, stem_count;
-    if (sizes == NULL || (count = parts_read(given[0], files, 1, &words)) < 0 ||
-        (stem_count = parts_read(given[1], files, 0, &stems)) < 0) {
-        goto done;
-    }
-    share = array_zeros(F64, files);
-    all = share == NULL ? NULL : array_zeros(F64, files);
-    whole = all == NULL ? NULL : array_zeros(F64, files);
-    if (whole == NULL) {
-        goto done;
-    }
-    for (const Part *part = words; part < words + count; part++) {
-        for (Py_ssize_t i = 0; i < part->owners->count; i++) {
-            REALS(share)[OWNERS(part)[i]] += COUNTS(part)[i] * part->weight;
-            REALS(all)[OWNERS(part)[i]] += COUNTS(part)[i];
-        }
-    }
-    for (const Part *part = stems; part < stems + stem_count; part++) {
-        for (Py_ssize_t i = 0; i < part->owners->count; i++) {
-            double *value = &REALS(whole)[OWNERS(part)[i]];
-            *value = part->weight > *value ? part->weight : *value;
-        }
-    }
-    finish_names(REALS(share), REALS(all), REALS(whole), (const uint16_t *)(const void *)sizes->data, files);
-    found = PyTuple_Pack(2, (PyObject *)share, (PyObject *)all);
-done:
-    parts_free(words);
-    parts_free(stems);
-    DROP(sizes, share, all, whole);
-    return found;
 }
 
 /* Rows of definitions as they lie in a segment, and the numbers of its first file. */
@@ -243,7 +160,7 @@ PyObject *kernel_covered(PyObject *module, PyObject *arguments) {
         fail("the arrays do not fit");
         goto done;
     }
-    count = parts_read(given[0], definitions, 1, &parts);
+    count = parts_read(given[0], definitions, &parts);
     found = count < 0 ? NULL : array_zeros(F64, files);
     if (found == NULL) {
         goto done;
@@ -279,50 +196,5 @@ done:
     parts_free(parts);
     tables_free(tables);
     PyBuffer_Release(&room);
-    return (PyObject *)found;
-}
-
-/* For each word of a question a tuple (its weight, parts (owners, None, quality)), how many files there are: what each file has of
-   all words, each at its best quality. */
-PyObject *kernel_foldered(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *groups;
-    Py_ssize_t files;
-    if (!PyArg_ParseTuple(arguments, "O!n", &PyList_Type, &groups, &files)) {
-        return NULL;
-    }
-    Array *found = files < 0 ? NULL : array_zeros(F64, files), *here = found == NULL ? NULL : array_zeros(F64, files);
-    int failed = here == NULL;
-    if (files < 0) {
-        fail("there are no such files");
-    }
-    for (Py_ssize_t group = 0; !failed && group < PyList_Size(groups); group++) {
-        PyObject *given = Py_NewRef(PyList_GetItem(groups, group)), *list;
-        double weight;
-        Part *parts = NULL;
-        failed = PyTuple_Check(given) ? !PyArg_ParseTuple(given, "dO", &weight, &list) : fail("a word is a tuple");
-        Py_ssize_t count = failed ? -1 : parts_read(list, files, 0, &parts);
-        failed = count < 0;
-        count = failed ? 0 : count;
-        for (const Part *part = parts; part < parts + count; part++) {
-            for (Py_ssize_t i = 0; i < part->owners->count; i++) {
-                double *value = &REALS(here)[OWNERS(part)[i]];
-                *value = part->weight > *value ? part->weight : *value;
-            }
-        }
-        for (const Part *part = parts; part < parts + count; part++) {
-            for (Py_ssize_t i = 0; i < part->owners->count; i++) {
-                REALS(found)[OWNERS(part)[i]] += weight * REALS(here)[OWNERS(part)[i]];
-                REALS(here)[OWNERS(part)[i]] = 0;
-            }
-        }
-        parts_free(parts);
-        Py_DECREF(given);
-    }
-    drop(here);
-    if (failed) {
-        drop(found);
-        return NULL;
-    }
     return (PyObject *)found;
 }

@@ -85,66 +85,6 @@ PyObject *kernel_places(PyObject *module, PyObject *arguments) {
     return found;
 }
 
-/* Where a term lies, as slices in Python have it: what ends behind everything ends there, what ends before it begins is empty. */
-static const char *term_in(const Py_buffer *text, const uint32_t *ends, size_t number, size_t *size) {
-    size_t all = (size_t)text->len, start = number ? ends[number - 1] : 0, end = ends[number];
-    start = start < all ? start : all;
-    end = end < all ? end : all;
-    *size = end > start ? end - start : 0;
-    return (const char *)text->buf + start;
-}
-
-/* Sorted terms and some bytes: the number of the first term that is not below them. */
-PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments) {
-    (void)module;
-    Py_buffer text, ends, key;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*:lower_bound", &text, &ends, &key)) {
-        return NULL;
-    }
-    Py_ssize_t count = items_of(&ends, sizeof(uint32_t), "the ends of terms");
-    size_t low = 0, high = count < 0 ? 0 : (size_t)count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2, size;
-        const char *term = term_in(&text, ends.buf, middle, &size);
-        size_t both = size < (size_t)key.len ? size : (size_t)key.len;
-        int order = both ? memcmp(term, key.buf, both) : 0;
-        if (order < 0 || (order == 0 && size < (size_t)key.len)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    RELEASE(&text, &ends, &key);
-    return count < 0 ? NULL : PyLong_FromSize_t(low);
-}
-
-/* Terms and the first and last of some of them: their texts. */
-PyObject *kernel_texts(PyObject *module, PyObject *arguments) {
-    (void)module;
-    Py_buffer text, ends;
-    Py_ssize_t first, last;
-    if (!PyArg_ParseTuple(arguments, "y*y*nn:texts", &text, &ends, &first, &last)) {
-        return NULL;
-    }
-    Py_ssize_t count = items_of(&ends, sizeof(uint32_t), "the ends of terms");
-    PyObject *found = NULL;
-    if (count >= 0 && (first < 0 || first > last || last > count)) {
-        PyErr_SetString(PyExc_IndexError, "there are not so many terms");
-    } else if (count >= 0) {
-        found = PyList_New(last - first);
-    }
-    for (Py_ssize_t number = first; found != NULL && number < last; number++) {
-        size_t size;
-        const char *term = term_in(&text, ends.buf, (size_t)number, &size);
-        PyObject *one = PyUnicode_DecodeUTF8(term, (Py_ssize_t)size, "surrogatepass");
-        if (one == NULL || PyList_SetItem(found, number - first, one) < 0) {
-            Py_CLEAR(found);
-        }
-    }
-    RELEASE(&text, &ends);
-    return found;
-}
-
 PyObject *kernel_give_back(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;

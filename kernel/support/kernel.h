@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 22
+#define KERNEL_VERSION 23
 
 /* An object of a type that a spec of ours made, all zero, or NULL with an exception; and the end of its tp_dealloc. */
 void *object_new(PyTypeObject *type);
@@ -119,7 +119,6 @@ PyObject *kernel_begin_check(PyObject *module, PyObject *arguments);
 PyObject *kernel_end_check(PyObject *module, PyObject *capsule);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
 PyObject *kernel_spans(PyObject *module, PyObject *arguments);
-PyObject *kernel_together(PyObject *module, PyObject *arguments);
 PyObject *kernel_mark(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *arguments);
@@ -128,17 +127,10 @@ PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
 PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
 PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments);
 PyObject *kernel_places(PyObject *module, PyObject *arguments);
-PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments);
-PyObject *kernel_texts(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_write_out(PyObject *module, PyObject *arguments);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
-PyObject *kernel_contenders(PyObject *module, PyObject *arguments);
-PyObject *kernel_gained(PyObject *module, PyObject *arguments);
-PyObject *kernel_weighed(PyObject *module, PyObject *arguments);
-PyObject *kernel_explained(PyObject *module, PyObject *arguments);
 PyObject *kernel_covered(PyObject *module, PyObject *arguments);
-PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
 PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
 PyObject *kernel_count_above_and_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);

@@ -85,23 +85,10 @@ static PyMethodDef functions[] = {
      "many have any."},
     {"count_above_and_equal", kernel_count_above_and_equal, METH_VARARGS,
      "Scores and values: for each value how many scores are above it, and how many equal it."},
-    {"contenders", kernel_contenders, METH_VARARGS,
-     "Cosines of cards, other evidence, whether a file may answer, ranks by path; weight, offset, steepness, the cosine that stands for "
-     "itself, how many of each side: what each file gains, and the files to compare; None: no file may answer."},
-    {"gained", kernel_gained, METH_VARARGS,
-     "Gains by cards, other evidence, whether a file may answer; files that were compared, how near their units are; weight, offset, "
-     "steepness, the most that may be lost: what each file gains."},
-    {"weighed", kernel_weighed, METH_VARARGS,
-     "Scores, parts (owners, None, amount), an amount for all: each score times the amounts of its parts."},
-    {"explained", kernel_explained, METH_VARARGS,
-     "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
-     "the share of each that is explained, and 1 where all of it is."},
     {"covered", kernel_covered, METH_VARARGS,
      "Parts (owners, counts, quality, cover) of words of types' names, (rows, width, place of file, place of size, first file) of each "
      "table of definitions, the cover of all, the number of files, a desk of zeros: each file's best share of a name times what that "
      "covers."},
-    {"foldered", kernel_foldered, METH_VARARGS,
-     "(weight, parts (owners, None, quality)) of each word, the number of files: what each file has of them."},
     {"nearest", kernel_nearest, METH_VARARGS,
      "Numbers in runs, the length of each, how many of them count: the mean of its largest, and where the largest is."},
     {"innermost", kernel_innermost, METH_VARARGS,
@@ -135,11 +122,8 @@ static PyMethodDef functions[] = {
     {"terms_with", kernel_terms_with, METH_VARARGS,
      "Terms, their ends, some bytes, how many at most: the numbers of the terms that hold the bytes; None: too many."},
     {"spans", kernel_spans, METH_VARARGS, "Terms and a family's lists: where theirs begin and end, and how many rows they have."},
-    {"together", kernel_together, METH_VARARGS, "Masks of units and who holds each: the units of holders that are in every mask."},
     {"mark", kernel_mark, METH_VARARGS, "A family's data, spans of lists and a mask: marks the owners; whether all are there."},
     {"places", kernel_places, METH_VARARGS, "Sorted terms, their ends, a list of terms: the number of each, -1 where it is none of them."},
-    {"lower_bound", kernel_lower_bound, METH_VARARGS, "Sorted terms, their ends, some bytes: the first term not below them."},
-    {"texts", kernel_texts, METH_VARARGS, "Terms, their ends, first and last of some: their texts."},
     {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
     {"write_out", kernel_write_out, METH_VARARGS, "Have a part of a file written to the disk, without waiting, where the system can."},
     {"crc32", kernel_crc32, METH_VARARGS, "The CRC-32 of some bytes, as zlib has it."},

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query import Group
 from lurcher.ranking import evidence
-from lurcher.ranking.evidence import score_dense, score_file_name, score_folders, score_types
+from lurcher.ranking.evidence import score_dense, score_types
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -81,29 +81,9 @@ SIZES = st.lists(st.integers(0, 3), min_size=DEFINITIONS, max_size=DEFINITIONS)
 RARITIES = st.sampled_from([{}, {"parse": 2.3}, {"parse": 0.7, "open": 3.1}])
 
 
-@given(postings(), SIZES)
-def test_names_are_explained_alike(found: dict[Any, Any], sizes: list[int]) -> None:
-    both(evidence, lambda: score_file_name(asked(found, sizes, {})))
-
-
-@given(st.lists(st.floats(0, 9), min_size=9, max_size=9), st.lists(st.sets(st.integers(0, 8)), max_size=4), st.floats(0.1, 1))
-def test_scores_are_weighed_alike(scores: list[float], owners: list[set[int]], strength: float) -> None:
-    shares = [SimpleNamespace(word=str(i), owners=np.array(sorted(each), np.int64)) for i, each in enumerate(owners)]
-    context: Any = SimpleNamespace(
-        lexical=SimpleNamespace(scores=np.array(scores), shares=shares, idf={share.word: 0.7 for share in shares}),
-        plan=SimpleNamespace(groups=tuple(Group(share.word, 1.0, ()) for share in shares)),
-    )
-    both(evidence, lambda: evidence._weigh_coverage(context, strength))
-
-
 @given(postings(), SIZES, RARITIES)
 def test_types_are_covered_alike(found: dict[Any, Any], sizes: list[int], idf: dict[str, float]) -> None:
     both(evidence, lambda: score_types(asked(found, sizes, idf)))
-
-
-@given(postings(), RARITIES)
-def test_folders_count_alike(found: dict[Any, Any], idf: dict[str, float]) -> None:
-    both(evidence, lambda: score_folders(asked(found, [1] * DEFINITIONS, idf)))
 
 
 REALS = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 0.1 + 0.2]), min_size=FILES, max_size=FILES)
@@ -153,22 +133,14 @@ def test_owners_that_are_not_there_are_refused() -> None:
     for owner in (-1, 2, 1 << 62):
         owners = np.array([owner])
         with pytest.raises(ValueError, match="not there"):
-            module.explained([(owners, ones, 1.0)], [], np.ones(2, np.uint16))
-        with pytest.raises(ValueError, match="not there"):
-            module.explained([], [(owners, None, 1.0)], np.ones(2, np.uint16))
-        with pytest.raises(ValueError, match="not there"):
             module.covered([(owners, ones, 1.0, 1.0)], [(bytes(12), 6, 0, 4, 0)], 1.0, 2, desk)
-        with pytest.raises(ValueError, match="not there"):
-            module.foldered([(1.0, [(owners, None, 1.0)])], 2)
-        with pytest.raises(ValueError, match="not there"):
-            module.gained(np.ones(2), np.ones(2), np.ones(2, bool), owners, np.ones(1), 1.0, 0.5, 4.0, 0.9)
     assert not desk.any()
     owners = np.zeros(1, np.int64)
     for refused in (
-        lambda: module.explained([(owners, None, 1.0)], [], np.ones(2, np.uint16)),
-        lambda: module.explained([(owners, np.ones(2, np.uint8), 1.0)], [], np.ones(2, np.uint16)),
-        lambda: module.explained([[owners, ones, 1.0]], [], np.ones(2, np.uint16)),
-        lambda: module.explained((), [], np.ones(2, np.uint16)),
+        lambda: module.covered([(owners, None, 1.0, 1.0)], [(bytes(6), 6, 0, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered([(owners, np.ones(2, np.uint8), 1.0, 1.0)], [(bytes(6), 6, 0, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered([[owners, ones, 1.0, 1.0]], [(bytes(6), 6, 0, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered((), [(bytes(6), 6, 0, 4, 0)], 1.0, 2, desk),
         lambda: module.covered([(owners, ones, 1.0, 1.0)], [(bytes(6), 6, 0, 4, 2)], 1.0, 2, desk),
         lambda: module.covered([], [(bytes(54), 6, 0, 4, 0)], 1.0, 2, desk),
         lambda: module.covered([], [(bytes(6), 6, 0, 4, 0)], 0.0, 2, desk),
@@ -180,10 +152,6 @@ def test_owners_that_are_not_there_are_refused() -> None:
         lambda: module.covered([], [(bytes(6), 0, 0, 4, 0)], 1.0, 2, desk),
         lambda: module.covered([], [[bytes(6), 6, 0, 4, 0]], 1.0, 2, desk),
         lambda: module.covered([], (), 1.0, 2, desk),
-        lambda: module.foldered([[1.0, []]], 2),
-        lambda: module.foldered([], -1),
-        lambda: module.contenders(np.ones(2), np.ones(3), np.ones(2, bool), np.arange(2), 1.0, 0.5, 4.0, 0.3, 5),
-        lambda: module.gained(np.ones(2), np.ones(2), np.ones(2, bool), np.zeros(0, np.int64), np.ones(0), 1.0, 0.5, 4.0, 0.9),
     ):
         with pytest.raises((ValueError, TypeError)):
             refused()

@@ -11,7 +11,7 @@ import pytest
 from lurcher import Engine
 from lurcher.config import load
 from lurcher.corpora.history import update
-from lurcher.corpora.history.index import HistoryIndex
+from lurcher.corpora.history.index import HistoryIndex, history_status
 from lurcher.server import history_fill
 from tests.corpora.history.repo import Repo
 
@@ -67,9 +67,8 @@ def test_commits_that_are_not_counted_are_not_taken_for_all(partial: Engine, mon
     answer = partial.history(QUERY)
     assert answer.index.coverage == {"history": 0.0} and answer.confidence == "weak"
     assert answer.degraded[0].reason.startswith("the newest 6 commits are searched so far")
-    status = partial.status()
-    assert status is not None
-    assert partial.history_corpus.status()[0]["total"] is None
+    status = history_status(partial.projects[0])
+    assert status is not None and status["total"] is None
 
 
 def test_the_process_reads_the_rest(partial: Engine) -> None:

@@ -246,17 +246,6 @@ def test_settings_that_change_are_read_again(root: Path) -> None:
         assert served.engine.settings.search.limit == 1
 
 
-def test_progress_of_a_build_can_be_listened_to(root: Path) -> None:
-    heard = []
-    with Session.open(root) as served:
-        end = served.listen(lambda build: heard.append((build.what, build.done, build.total)))
-        _ready(served)
-        build = served.build(rebuild=True)
-        assert build is not None and build.wait(LONG)
-        end()
-    assert any(what == "indexing" for what, _, _ in heard)
-
-
 def test_a_closed_one_builds_nothing_more(root: Path) -> None:
     served = Session.open(root)
     served.close()

@@ -61,17 +61,12 @@ class TestAddress:
 
     @pytest.mark.parametrize(
         "url",
-        ["qdrant://", "qdrant://user:secret@db", "qdrant://db:port", "qdrant://d b", "qdrant+edge://here", "qdrant+local:x",
+        ["qdrant://", "qdrant://user:secret@db", "qdrant://db:port", "qdrant://d b", "qdrant+edge://here", "qdrant+local://:memory:",
          "qdrant+ftp://db", "qdrant://db?key=1", "qdrant:db"],
     )  # fmt: skip
     def test_what_is_no_address_is_refused(self, url):
         with pytest.raises(ConfigError):
             store_at(url, config.Settings())
-
-    def test_an_error_names_the_replacement_of_the_local_mode(self):
-        with pytest.raises(ConfigError, match="was removed") as told:
-            store_at("qdrant+local://:memory:", config.Settings())
-        assert "qdrant+edge" in told.value.hint
 
     def test_a_project_does_not_decide_how_a_shared_store_is_used(self):
         made = config.apply(config.Settings(), {"qdrant.collection": "others"}, config.PROJECT_FILE)

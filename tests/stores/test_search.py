@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lurcher import Engine
-from lurcher.errors import LurcherError, StoreError, UsageError
+from lurcher.errors import LurcherError, UsageError
 from lurcher.server.session import Session
 from lurcher.stores.shared import NeedsCheckout
 from lurcher.surfaces.cli.flags import COMMANDS
@@ -357,32 +357,6 @@ def test_definitions_are_those_of_a_local_index(name: str, repository: Path, now
     assert [hit.references for hit in theirs] == [hit.references for hit in mine]
 
 
-def test_what_an_older_version_wrote_is_still_searched(
-    repository: Path, nowhere: Path, shared: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has no files of the index: names are looked up among candidates, other questions say what to do."""
-    for number in range(5):
-        (repository / f"src/copy_{number}.py").write_text("def common():\n    pass\n")
-    with Engine.open(repository, root=repository) as engine:
-        engine.index()
-    shelf = SHARED[shared]._shelf("acme/shop")
-    del shelf.pages["layout"]
-    with Engine.open(nowhere, root=nowhere) as engine:
-        assert engine.search("how are redirects followed").hits
-        assert len(engine.symbol("common")) == 5 and not engine.symbol("common", limit=1).degraded
-        monkeypatch.setattr("lurcher.stores.search._DEFINITION_FILES", 1)
-        answer = engine.symbol("common", limit=1)
-        assert len(answer) == 1 and "more files than 3 in the store define it" in answer.degraded[0].reason
-        assert answer.definitions[0].references is None  # uses are in files that were not fetched
-        with pytest.raises(StoreError, match="for searches only") as caught:
-            engine.exists("common")
-        assert "lurcher index" in str(caught.value.hint)
-    with Engine.open(repository, root=repository) as engine:
-        engine.index()
-    with Engine.open(nowhere, root=nowhere) as engine:
-        assert engine.exists("common").exists
-
-
 # -- writing --------------------------------------------------------------------------------------------------------------
 
 
@@ -408,7 +382,7 @@ def test_the_builder_of_a_server_does_not_share(repository: Path, shared: str) -
             told.append(options)
             return {}
 
-    build: Any = InProcessBuild(make_request([repository], {}), Watched(), lambda *_: None, lambda: None)  # type: ignore[arg-type]
+    build: Any = InProcessBuild(make_request([repository], {}), Watched(), lambda: None)  # type: ignore[arg-type]
     build.wait(30)
     assert [options["share"] for options in told] == [False]
 

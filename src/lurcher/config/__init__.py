@@ -78,10 +78,6 @@ def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Setting
 
 
 def _unknown_setting(key: str, origin: str) -> ConfigError:
-    from lurcher.config.removed import REMOVED
-
-    if key in REMOVED:
-        return ConfigError(f"{origin}: there is no setting '{key}' any more", REMOVED[key])
     import difflib
 
     near = difflib.get_close_matches(key, settings_by_key(), 1)

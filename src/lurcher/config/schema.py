@@ -2,7 +2,7 @@
 
 Error messages, `lurcher config show` and docs/reference.md are made from these declarations. A setting is what a user has a
 reason to change, or a constant of a published pipeline that `--ranking classic`, `--fusion linear` and the rerankers follow.
-All other numbers are constants beside the formula that uses them. If you remove or rename a setting, add a line to `removed`.
+All other numbers are constants beside the formula that uses them.
 """
 
 from __future__ import annotations

@@ -10,12 +10,11 @@ from lurcher.query.validate import as_tuple
 from lurcher.runtime.kernel import np
 from lurcher.runtime.stdlib import Protocol
 from lurcher.sources.roles import MARKED_UP, PARSED, is_note
-from lurcher.types import Answer, Degraded, Progress, Record, silent
+from lurcher.types import Answer, Progress, Record, silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -64,17 +63,8 @@ class SearchRequest(Record):
 class Corpus(Protocol):
     """Something that can be searched; built from `Services`, and safe to use from several threads."""
 
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
-        """Index all that changed, however much that is, or everything anew; notes say what could not be done."""
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        """Everything that matches, best first. Its `listing.why(i)` explains the rank of a hit."""
-
     def search(self, request: SearchRequest) -> Answer:
-        """One page of what `find` returns, reranked and packed into the budget."""
-
-    def status(self) -> list[dict[str, Any]]:
-        """What each index holds, read without changing it."""
+        """The best hits, reranked and packed into the budget."""
 
 
 class Services(Record):

@@ -75,11 +75,6 @@ class CodeCorpus:
         ]
         return tuple(note for view in views for note in view.degraded)
 
-    def status(self) -> list[dict[str, Any]]:
-        from lurcher.indexing.status import index_status
-
-        return [index_status(project) for project in self._workspace.projects]
-
     # -- search -----------------------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> Answer:
@@ -138,9 +133,6 @@ class CodeCorpus:
         answer = self._services.page(self.findings(query, request, clock, plan), query, clock)
         answer.timings_ms.update(clock.total())
         return add_notes(answer, damage)
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self.findings(code_query(request, self._services), request, clock)
 
     def findings(
         self, query: Query, request: SearchRequest, clock: Stopwatch, plan: Callable[[Snapshot], Plan] | None = None
@@ -371,14 +363,14 @@ def findings_of(
 
 
 def definitions_of(
-    snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_], *, counted: bool = True
+    snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_]
 ) -> tuple[tuple[SymbolHit, ...], tuple[Degraded, ...]]:
-    """The definitions of a name in the allowed files, and notes about them; `format_count`: with the number of references."""
+    """The definitions of a name in the allowed files, and notes about them."""
     matches = [match for match in symbol.find_definitions(snapshot, [query.text.strip()]) if allowed[match.file]]
     notes: tuple[Degraded, ...] = ()
     if matches and not any(match.fits for match in matches):
         notes = (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
-    return symbol.rank_definitions(snapshot, symbol.select_fitting(matches), query.limit, counted=counted), notes
+    return symbol.rank_definitions(snapshot, symbol.select_fitting(matches), query.limit), notes
 
 
 def _unknown_name(context: Context) -> tuple[Degraded, ...]:

@@ -34,11 +34,8 @@ from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-    from lurcher.answer import Findings
     from lurcher.corpora import Corpus, SearchRequest, Services
-    from lurcher.runtime.process import Stopwatch
 
 _NOTE_FILTERS = ("tags", "since", "until")
 _COMMIT_FILTERS = {"author": Template("{author}"), "outcomes": Template("{outcome}")}
@@ -84,12 +81,6 @@ class DocumentsCorpus:
         self._notes = NotesCorpus(own)
         self._code = CodeCorpus(own, lambda: self._notes)
 
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
-        return self._fetch(progress) + self._code.refresh(progress, rebuild=rebuild)
-
-    def status(self) -> list[dict[str, Any]]:
-        return self._code.status()
-
     def search(self, request: SearchRequest) -> Answer:
         """Paths of hits begin with the name of the source."""
         corpus, own = self._prepare(request)
@@ -97,12 +88,6 @@ class DocumentsCorpus:
         answer = corpus.search(own)
         hits = tuple(hit.replace(source=self._name, path=f"{self._name}:{hit.path}") for hit in answer.hits)
         return add_notes(answer.replace(hits=hits, sources=(self._name,)), notes)
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        corpus, own = self._prepare(request)
-        if request.refresh and request.check:
-            self._fetch(request.progress)
-        return corpus.find(own, clock)
 
     def locate(self, path: str) -> Path:
         """The file that the path of a hit stands for, without the name of the source."""

@@ -32,9 +32,7 @@ from lurcher.types import Answer, Degraded, Hit, Progress, silent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lurcher.answer import Findings
     from lurcher.corpora import SearchRequest, Services
-    from lurcher.runtime.process import Stopwatch
 
 
 SOURCE = "libraries"
@@ -98,11 +96,6 @@ class LibrariesCorpus:
                     cleared = LibraryProject(owner, candidate, nothing).clear() or cleared
         return cleared
 
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
-        """Bring every library that has an index up to date with what is installed."""
-        views = [project.make(progress, rebuild=rebuild) for project in self._open().projects]
-        return tuple(note for view in views for note in view.degraded)
-
     def status(self) -> list[dict[str, Any]]:
         """Of each library that has an index: name, ecosystem, version, where it is, and what the index holds."""
         return [_entry(project) for project in self._open().projects]
@@ -119,9 +112,6 @@ class LibrariesCorpus:
         hits = tuple(_label_hit(hit, projects, workspace.labels()) for hit in answer.hits)
         notes = () if as_tuple(request.libraries) else self._open().notes
         return add_notes(answer.replace(hits=hits, sources=(SOURCE,)), notes)
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self._choose_libraries(request)[2].find(request.replace(views=None), clock)
 
     def locate(self, path: str) -> Path | None:
         """The file that the path of a hit stands for; None for the path of no hit of ours."""

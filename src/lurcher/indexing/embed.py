@@ -182,26 +182,6 @@ class EmbeddingResult:
     """Texts that the provider refused."""
 
 
-def embed_missing(
-    store: IndexFolder,
-    segments: Sequence[str],
-    vectors: Mapping[str, VectorSidecar],
-    model: TextModel,
-    groups: tuple[VectorGroup, ...],
-    describe: Describe,
-    commit: Commit,
-    progress: Progress,
-    *,
-    seconds: float | None = None,
-    most: int = -1,
-) -> EmbeddingResult:
-    """Make the missing vectors of all segments, within `seconds`; `commit` makes them part of the index.
-
-    If more than `most` texts would have to be embedded (-1: no limit), only known vectors are copied.
-    """
-    return _EmbeddingRun(store, segments, vectors, model, groups, describe, commit, progress, seconds).run(most)
-
-
 @dataclass(slots=True)
 class _GroupRows:
     """The vectors of one group of one segment so far."""
@@ -224,7 +204,9 @@ class _PendingText(NamedTuple):
     places: list[_RowPlace]
 
 
-class _EmbeddingRun:
+class EmbeddingRun:
+    """Makes the missing vectors of all segments, within `seconds`; `commit` makes them part of the index."""
+
     def __init__(
         self,
         store: IndexFolder,
@@ -255,6 +237,7 @@ class _EmbeddingRun:
         """Whether any text was accepted."""
 
     def run(self, most: int) -> EmbeddingResult:
+        """If more than `most` texts would have to be embedded (-1: no limit), only known vectors are copied."""
         self._load_known()
         places = self._find_missing()
         total = len(places)

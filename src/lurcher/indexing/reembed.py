@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked, LurcherError, Template
-from lurcher.indexing.embed import TextGroup, describe_segment, embed_missing
+from lurcher.indexing.embed import EmbeddingRun, TextGroup, describe_segment
 from lurcher.runtime.process import format_count
 from lurcher.storage import live_mask, live_rows_by_segment
 from lurcher.storage.container import PACKED, Container
@@ -213,10 +213,13 @@ def _embed_and_commit(
         latest = latest.replace(generation=latest.generation + 1, fingerprint=holder.fingerprint, vectors=vectors)
         holder.commit(latest)
 
-    done = embed_missing(
+    # While a query waits for an answer, only few are made.
+    seconds, most = (model.settings.query_seconds, model.settings.refresh_units) if limited else (None, -1)
+    run = EmbeddingRun(
         holder.store, manifest.segments, manifest.vectors, model, kind.groups, kind.describe(manifest), commit, progress,
-        **query_limits(model, limited),
+        seconds,
     )  # fmt: skip
+    done = run.run(most)
     if done.refused and not done.problem:
         notes.append(refused_note(done.refused))
     return latest, model.record_failure(done.problem) if done.problem is not None else None
@@ -230,17 +233,6 @@ def _describe_files(manifest: Manifest) -> Callable[[str, Container], list[TextG
 FILE_VECTORS: VectorKind[Manifest] = VectorKind(
     "index", "the index", "embedding", "run: lurcher index", FILES.vectors, reembed_segment, _describe_files
 )
-
-
-class Limits(TypedDict):
-    seconds: float | None
-    most: int
-
-
-def query_limits(model: TextModel, limited: bool) -> Limits:
-    """Limits for embedding, stricter while a query waits for an answer."""
-    settings = model.settings
-    return Limits(seconds=settings.query_seconds if limited else None, most=settings.refresh_units if limited else -1)
 
 
 def is_worth_embedding(

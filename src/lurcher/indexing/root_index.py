@@ -28,7 +28,7 @@ from lurcher.indexing.freshness import (
     count_stale,
     settle_signature,
 )
-from lurcher.runtime.process import exists, is_inside
+from lurcher.runtime.process import exists, format_count, is_inside
 from lurcher.sources import FilesSettings, Listing, Root, breadth, circumstances
 from lurcher.storage import IndexFolder, digest_root, index_folder_of, open_snapshot
 from lurcher.storage import manifest as manifests
@@ -280,8 +280,6 @@ class RootIndex(StoredIndex[Manifest, Snapshot]):
             )
         behind = self.count_stale(manifest, changes) if changes else 0
         if behind:
-            from lurcher.runtime.process import format_count
-
             notes += [locked] if locked else []
             reason = f"{format_count(behind, 'file')} changed since the index was made"
             notes.append(Degraded("freshness", reason, "run: lurcher index"))

@@ -105,7 +105,8 @@ class ScipEdges:
         if container.meta.get("format") != FORMAT:
             raise container.corrupt("it is of another version")
         self.documents, self.symbols = self._count("documents", _DOCUMENT), self._count("symbols", _SYMBOL)
-        self._occurrences, self._relations = self._count("occurrences", _OCCURRENCE), self._count("related", _RELATED)
+        self._relations = self._count("related", _RELATED)
+        self._count("occurrences", _OCCURRENCE)  # raises if a row is cut short
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -155,9 +156,6 @@ class ScipEdges:
     def symbol(self, number: int) -> str:
         """A symbol as the indexer wrote it."""
         return self._string(self._row("symbols", _SYMBOL, number)[1])
-
-    def name(self, number: int) -> str:
-        return self._string(self._row("symbols", _SYMBOL, number)[0])
 
     def places(self, symbols: Iterable[int]) -> list[Place]:
         """Where symbols occur: definitions and references, by path and position."""

@@ -9,7 +9,7 @@ from lurcher.corpora import SearchRequest
 from lurcher.errors import LurcherError, PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect import Basis, NotIndexed, file_at, file_or_symbol, files_at, unit_at
-from lurcher.query.validate import as_tuple, filter_files, make_filter
+from lurcher.query.validate import as_tuple, choice_error, filter_files, make_filter
 from lurcher.runtime.stdlib import TypeVar, pattern
 from lurcher.storage import SCIP_NAME
 from lurcher.types import Filter
@@ -194,7 +194,6 @@ class Inspection:
 
     def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
         from lurcher.inspect.references.calls import DIRECTIONS, find_calls
-        from lurcher.query.validate import choice_error
 
         if direction not in DIRECTIONS:
             raise choice_error("direction", direction, DIRECTIONS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.errors import ConfigError, CorruptIndex
-from lurcher.lanes import Request, describe_failure, lane_named
+from lurcher.lanes import Request, describe_failure, lane_named, rank_of_unit
 from lurcher.query import LANES
 from lurcher.runtime.kernel import np
 from lurcher.types import Degraded, LaneWhy
@@ -34,8 +34,6 @@ class Scored:
         self.scores = scores
 
     def why(self, unit: int) -> LaneWhy | None:
-        from lurcher.lanes import rank_of_unit
-
         rank = rank_of_unit(self._snapshot, self.scores, unit)
         return LaneWhy(rank, float(self.scores[unit])) if rank else None
 

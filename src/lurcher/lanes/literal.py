@@ -225,27 +225,16 @@ def find_candidates(snapshot: Snapshot, pattern: TextPattern, *, every: bool = T
     if not pieces:
         return None
     # All words of a match are in one file, and unless it can span lines, in units that share a line.
-    found = _select_by_file(snapshot, pieces) if pattern.multiline else _select_by_line(snapshot, pieces)
+    groups, total = snapshot.unit_line_group, snapshot.line_groups
+    if pattern.multiline:
+        groups, total = snapshot.unit_file, snapshot.file_total
+    found = np.flatnonzero(_has_all_pieces(groups, total, pieces))
     if every:
         marked = ((snapshot.file_column("flags") & HAS_UNINDEXED_WORDS) != 0)[snapshot.unit_file]
         if marked.any():
             marked[found] = True
             found = np.flatnonzero(marked)
     return found
-
-
-def _select_by_file(snapshot: Snapshot, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
-    """All units of files that have every piece."""
-    return np.flatnonzero(_has_all_pieces(snapshot.unit_file, snapshot.file_total, pieces))
-
-
-def _select_by_line(snapshot: Snapshot, pieces: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
-    """Units that share a line with those that have every piece."""
-    kernel = native()
-    if kernel is not None:
-        found: NDArray[np.int64] = kernel.together(pieces, snapshot.unit_line_group)
-        return found
-    return np.flatnonzero(_has_all_pieces(snapshot.unit_line_group, snapshot.line_groups, pieces))
 
 
 def _has_all_pieces(holders: NDArray[np.int64], total: int, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:

@@ -58,12 +58,12 @@ class SymbolHit(Record):
 
     def __init__(
         self, name: str, qualified: str, kind: str, path: str, start_line: int, end_line: int, language: str, signature: str,
-        exported: bool, test: bool, references: int | None,
+        exported: bool, test: bool, references: int,
     ) -> None:  # fmt: skip
         self.name, self.qualified, self.kind, self.path, self.start_line = name, qualified, kind, path, start_line
         self.end_line, self.language, self.signature, self.exported, self.test = end_line, language, signature, exported, test
         self.references = references
-        """How often the name is used; None where that was not counted, as in a shared store."""
+        """How often the name is used."""
 
     def to_dict(self) -> dict[str, Any]:
         return self.values()
@@ -198,15 +198,13 @@ _MAX_SCANNED_UNITS = 3000
 """Units in which the uses of a name are counted."""
 
 
-def rank_definitions(
-    snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int, *, counted: bool = True
-) -> tuple[SymbolHit, ...]:
-    """The definitions in order, with their number of references; None without `counted`, where only a few files are known."""
+def rank_definitions(snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int) -> tuple[SymbolHit, ...]:
+    """The definitions in order, with their number of references."""
     matches = list(matches)
-    used = count_references(snapshot, matches) if counted else {}
+    used = count_references(snapshot, matches)
     matches.sort(
         key=lambda match: (
-            *make_sort_key(snapshot, match, used.get(match.number, 0)), snapshot.path(match.file), match.definition.start_line,
+            *make_sort_key(snapshot, match, used[match.number]), snapshot.path(match.file), match.definition.start_line,
         )  # fmt: skip
     )
     return tuple(
@@ -214,7 +212,7 @@ def rank_definitions(
             match.definition.name, match.definition.qualified, match.definition.kind, snapshot.path(match.file),
             match.definition.start_line, match.definition.end_line, snapshot.language(match.file),
             match.definition.signature, match.definition.exported, _is_test(snapshot, match),
-            used.get(match.number),
+            used[match.number],
         )  # fmt: skip
         for match in matches[:limit]
     )

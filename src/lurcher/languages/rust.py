@@ -204,9 +204,8 @@ _TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 class _Crate(NamedTuple):
-    """One package: where it is, what roots it has, and what it calls others."""
+    """One package: what roots it has, and what it calls others."""
 
-    home: str
     name: str
     """As in paths, with underscores."""
     library: str | None
@@ -248,7 +247,6 @@ def _crate(tree: Tree, home: str, package: str, settings: dict[str, Any]) -> _Cr
             if isinstance(original, str):
                 renamed[alias.replace("-", "_")] = original.replace("-", "_")
     return _Crate(
-        home=home,
         name=(name if isinstance(name, str) else package).replace("-", "_"),
         library=library if library is not None and library in tree else None,
         roots=frozenset(roots),

@@ -100,9 +100,6 @@ REPORT_TRACE = 0.5
 REPORT_MENTIONED = 0.1
 """The report names the file's path."""
 
-_HEAD_UNITS = 64
-"""Units that are sorted at once; the others are sorted when a page reaches them, which is rare."""
-
 Evidence = tuple[str, float, "NDArray[np.float64]"]
 
 

@@ -74,14 +74,9 @@ def _weigh_coverage(context: Context, strength: float) -> NDArray[np.float64]:
     found = context.lexical
     worth = {group.word: group.weight * found.idf.get(group.word, 0.0) for group in context.plan.groups}
     total = fsum([worth[share.word] for share in found.shares]) or 1.0
-    parts = [(share.owners, None, strength * worth[share.word] / total) for share in found.shares]
-    kernel = native()
-    if kernel is not None:
-        weighed: NDArray[np.float64] = kernel.weighed(found.scores, parts, 1 - strength)
-        return weighed
     factors: NDArray[np.float64] = np.full(len(found.scores), 1 - strength)
-    for owners, _, amount in parts:
-        factors[owners] += amount
+    for share in found.shares:
+        factors[share.owners] += strength * worth[share.word] / total
     return found.scores * factors
 
 
@@ -152,25 +147,13 @@ def score_file_name(context: Context) -> tuple[NDArray[np.float64], NDArray[np.f
     The share of each file's name that is explained, and 1 where every word of it is.
     """
     snapshot = context.snapshot
-    parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float]] = []
-    stems: list[tuple[NDArray[np.int64], None, float]] = []
-    for term, quality in find_explained_terms(context, "name").items():
-        owners, counts = snapshot.postings("name", term)
-        if len(owners):
-            parts.append((owners, counts, quality))
-        owners, _ = snapshot.postings("stem", term)
-        if len(owners):
-            stems.append((owners, None, quality))
-    kernel = native()
-    if kernel is not None:
-        found: tuple[NDArray[np.float64], NDArray[np.float64]] = kernel.explained(parts, stems, snapshot.file_column("name"))
-        return found
     explained, complete = PostingSum(), PostingSum()
     whole = np.zeros(snapshot.file_total)
-    for owners, counts, quality in parts:
+    for term, quality in find_explained_terms(context, "name").items():
+        owners, counts = snapshot.postings("name", term)
         explained.add(owners, counts, quality)
         complete.add(owners, counts, 1.0)
-    for owners, _, quality in stems:
+        owners, _ = snapshot.postings("stem", term)
         whole[owners] = np.maximum(whole[owners], quality)
     size = np.maximum(snapshot.file_column("name"), 1)
     share, counted = explained.dense(snapshot.file_total), complete.dense(snapshot.file_total)
@@ -223,27 +206,16 @@ def score_folders(context: Context) -> NDArray[np.float64]:
     """The share of the query, weighted by rarity, that is found in a file's last three folders."""
     snapshot = context.snapshot
     idfs = context.lexical.idf
-    words = []
+    found = np.zeros(snapshot.file_total)
     total = 0.0
     for group in context.plan.groups:
         idf = idfs.get(group.word, 0.0)
         total += idf
         if group.word not in context.own_words:
-            parts = [(owners, None, 1.0)] if len(owners := snapshot.postings("folder", group.word)[0]) else []
-            for form in group.forms:
-                owners, _ = snapshot.postings("folder", form)
-                if len(owners):
-                    parts.append((owners, None, 0.9))
-            words.append((idf, parts))
-    kernel = native()
-    if kernel is not None:
-        found: NDArray[np.float64] = kernel.foldered(words, snapshot.file_total)
-    else:
-        found = np.zeros(snapshot.file_total)
-        for idf, parts in words:
             here = np.zeros(snapshot.file_total)
-            for owners, _, quality in parts:
-                here[owners] = np.maximum(here[owners], quality)
+            for form in group.forms:
+                here[snapshot.postings("folder", form)[0]] = FORM_MATCH
+            here[snapshot.postings("folder", group.word)[0]] = EXACT_MATCH
             found += idf * here
     return found / total if total else found
 
@@ -364,19 +336,6 @@ def score_dense(context: Context, others: NDArray[np.float64], card: float, unit
         return None
     cards = lane.cards()
     near_from = DENSE_ALONE if (usable & (others > 0)).any() else DENSE_NEAREST
-    kernel = native()
-    if kernel is not None:
-        near_from = near_from if lane.known else np.inf
-        chosen = kernel.contenders(
-            cards, others, usable, snapshot.path_rank, card, DENSE_OFFSET, DENSE_STEEPNESS, near_from, DENSE_FILES
-        )
-        if chosen is None or not len(chosen[1]):
-            return None
-        means = _average_nearest_units(context, lane, chosen[1])
-        gains: NDArray[np.float64] = kernel.gained(
-            chosen[0], others, usable, chosen[1], means, units, DENSE_OFFSET, DENSE_STEEPNESS, DENSE_MAX_LOSS
-        )
-        return gains
     nearness = card * (DENSE_OFFSET + DENSE_STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
     found = usable & (others > 0)
     near = usable & (cards >= near_from) & lane.known

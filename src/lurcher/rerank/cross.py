@@ -19,7 +19,7 @@ from lurcher.net.http import Deadline, check_url
 from lurcher.net.resilience import ServiceClient
 from lurcher.rerank.stage import Judged, Request
 from lurcher.types import Degraded
-from lurcher.vectors.onnx import ModelFiles, OnnxModel
+from lurcher.vectors.onnx import ModelFiles, OnnxModel, find_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,8 +51,6 @@ def rerank(request: Request) -> Judged:
 
 
 def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
-    from lurcher.vectors.onnx import find_model
-
     files = find_model(user_setting(request.settings, "reranker.model"), "reranker.model")
     encoder = request.warm.get(("cross", files, TOKENS), lambda: CrossEncoder(files, TOKENS))
     scores, cut = encoder.score(request.query, texts, BATCH, deadline)

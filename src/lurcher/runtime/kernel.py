@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KERNEL_VERSION", "describe_kernel", "hash_seed", "native", "np", "start_writeback", "trim_heap", "wants_kernel"]
 
-KERNEL_VERSION = 22
+KERNEL_VERSION = 23
 """Version of the interface between Python and C; a kernel that was built for another one is not used."""
 _UNWANTED = "LURCHER_KERNEL=python"
 _NOT_BUILT = "it was not built when lurcher was installed"

@@ -31,8 +31,8 @@ from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding, IndexError_, LurcherError, Template
 from lurcher.indexing import View
 from lurcher.indexing.inotify import InotifyMonitor
-from lurcher.runtime.process import pause
-from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch
+from lurcher.runtime.process import claim_process, pause
+from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch, size_of
 from lurcher.types import Answer, Progress, silent
 
 __all__ = ["SMALL_TREE_BYTES", "Build", "Session"]
@@ -52,8 +52,6 @@ FILL_RETRY_SECONDS = 30.0
 _COMMAND = "from lurcher.server.session import run_child; run_child()"
 _MAX_MESSAGE = 2000
 
-Listener = Callable[["Build"], None]
-
 
 class Session:
     """An engine with its watches and background builds. Thread-safe; close it when done."""
@@ -62,7 +60,6 @@ class Session:
         self._paths, self._overrides, self._index_dir = tuple(paths), overrides, index_dir
         self._lock = threading.RLock()
         self._build: Build | None = None
-        self._listeners: list[Listener] = []
         self._not_before = self._fill_not_before = 0.0
         self._history_next = self._closed = False
         self._in_process = False
@@ -153,11 +150,6 @@ class Session:
         """Whether every root has an index, fresh or not."""
         return self.engine.indexed
 
-    def fresh(self) -> bool:
-        """Whether there is an index and the watches say that the tree has not changed since; nothing is read for this."""
-        engine = self.engine
-        return engine.indexed and all(project.is_unchanged() for project in engine.projects)
-
     def search(self, text: str, *, patience: float = WAIT_SECONDS, **options: Any) -> Answer:
         """Like `Engine.search`, but it never waits for an index: without one the likeliest files answer, which is noted."""
         engine, began = self.engine, time.monotonic()
@@ -179,8 +171,6 @@ class Session:
 
     def _large(self, engine: Engine, listings: Listings) -> bool:
         """Whether building the index takes too long to wait for it."""
-        from lurcher.server.unindexed import size_of
-
         return not listings.whole or any(
             size_of(project, entries, SMALL_TREE_BYTES) > SMALL_TREE_BYTES
             for project, entries in zip(engine.projects, listings, strict=True)
@@ -263,20 +253,13 @@ class Session:
             request = make_request(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
             self._in_process = self._in_process or unwritable
             if self._in_process:
-                self._build = InProcessBuild(request, self._engine, self._notify, self._on_build_end)
+                self._build = InProcessBuild(request, self._engine, self._on_build_end)
             else:
-                self._build = Build(request, self._notify, self._on_build_end)
+                self._build = Build(request, after=self._on_build_end)
             return self._build
-
-    def _notify(self, what: str, done: int, total: int) -> None:
-        build = self._build
-        for listener in tuple(self._listeners):
-            if build is not None:
-                listener(build)
 
     def _on_build_end(self) -> None:
         """Start the build that was requested while the last one ran."""
-        self._notify("", 0, 0)
         with self._lock:
             wanted, self._history_next = self._history_next, False
         if wanted:
@@ -287,11 +270,6 @@ class Session:
         """The build under way, if any."""
         build = self._build
         return None if build is None or build.ended else build
-
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with the build's progress, from another thread; returns a function that stops this."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
 
     def describe_progress(self) -> str:
         """How far the index is, in a few words."""
@@ -426,9 +404,9 @@ class Build:
 class InProcessBuild(Build):
     """The same in a thread of this process, for an index in memory: another process could not hand it over."""
 
-    def __init__(self, request: BuildRequest, engine: Engine, progress: Progress, after: Callable[[], None]) -> None:
+    def __init__(self, request: BuildRequest, engine: Engine, after: Callable[[], None]) -> None:
         self._engine = engine
-        super().__init__(request, progress, after)
+        super().__init__(request, after=after)
 
     def _begin(self) -> None:
         threading.Thread(target=self._work, name="lurcher-build", daemon=True).start()
@@ -476,9 +454,6 @@ def _start(request: BuildRequest) -> subprocess.Popen[bytes]:
 
 def run_child() -> None:
     """The child process: reads a request, builds the index, and writes its progress line by line."""
-    from lurcher.engine import Engine
-    from lurcher.runtime.process import claim_process
-
     claim_process()
     with contextlib.suppress(OSError, AttributeError):  # Windows has no such number
         os.nice(10)  # queries have priority

@@ -21,7 +21,7 @@ from functools import cache, partial
 from struct import Struct
 
 from lurcher.errors import CorruptIndex, LurcherError, Template
-from lurcher.runtime.kernel import native
+from lurcher.runtime.kernel import native, np
 from lurcher.runtime.process import map_file, open_file
 from lurcher.runtime.stdlib import Generic, TypeVar, blake2b, loads
 from lurcher.types import Record
@@ -193,8 +193,6 @@ class Container:
 
     def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
         """A whole section, of which only the given parts are verified and may be read; no part is empty."""
-        from lurcher.runtime.kernel import np
-
         entry = self._table.get(name)
         if entry is None or entry.kind == PACKED:
             raise self.corrupt(f"it has no section '{name}'")

@@ -105,7 +105,6 @@ def read_lists(container: Container, family: str, lists: PostingLists, first: in
     """The rows of the terms at positions [first, last); each owner is below `owners`."""
     import numpy as np
 
-    from lurcher.terms.count import Postings
 
     first_row, last_row, start, end = lists.span(first, last)
     terms = lists.terms[first:last]

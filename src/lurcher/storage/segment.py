@@ -404,29 +404,11 @@ class Segment:
 
     def term_texts(self, first: int, last: int) -> list[str]:
         """The terms with the numbers [first, last)."""
-        kernel = native()
-        if kernel is None:
-            return [self.term_text(number) for number in range(first, last)]
-        try:
-            found: list[str] = kernel.texts(self.terms, self.term_ends, first, last)
-        except UnicodeDecodeError as error:
-            raise self.container.corrupt("a term is not text") from error
-        return found
+        return [self.term_text(number) for number in range(first, last)]
 
     def lower_bound(self, term: bytes) -> int:
         """The position of the first term that is not below `term`."""
-        kernel = native()
-        if kernel is not None:
-            found: int = kernel.lower_bound(self.terms, self.term_ends, term)
-            return found
-        low, high = 0, len(self.term_ends)
-        while low < high:
-            middle = (low + high) // 2
-            if self.term_at(middle) < term:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(range(len(self.term_ends)), term, key=self.term_at)
 
     def find(self, term: str) -> int:
         """The number of a term, or -1."""

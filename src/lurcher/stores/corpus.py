@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lurcher.corpora.code import CodeCorpus, code_query, definitions_of, findings_of, lanes_for, rank_units
+from lurcher.corpora.code import CodeCorpus, code_query, findings_of, lanes_for, rank_units
 from lurcher.errors import StoreError
 from lurcher.lanes.symbol import SymbolAnswer
 from lurcher.query import Plan, Query, compile_literal_query
-from lurcher.query.validate import filter_files
 from lurcher.runtime.process import Stopwatch
 from lurcher.sources.roles import PARSED
 from lurcher.stores.base import StoreChanged
-from lurcher.stores.files import NoIndexFiles, ReadLimit
+from lurcher.stores.files import ReadLimit
 from lurcher.stores.search import UnknownProject
-from lurcher.stores.shared import SharedStore
+from lurcher.stores.shared import SharedStore, find_shared_store
 from lurcher.stores.workspace import SharedWorkspace
 from lurcher.types import Answer, Degraded
 
@@ -90,25 +89,15 @@ class StoreCorpus:
 
     # -- questions --------------------------------------------------------------------------------------------------------
 
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
-        self.write(progress, rebuild=rebuild)
-        return ()
-
     def write(self, progress: Progress, *, rebuild: bool = False) -> list[dict[str, Any]]:
         """Bring the store up to date with the local indexes; what was sent for each root."""
         return [self.shared.sync(project, progress, rebuild=rebuild) for project in self._services.workspace.projects]
-
-    def status(self) -> list[dict[str, Any]]:
-        return [self.shared.status()]
 
     def search(self, request: SearchRequest) -> Answer:
         query = code_query(request, self._services)
         if _is_exact(query) or (request.sources is None and not self._has_code()):
             return self.code.search(request)
         return self._search(query)
-
-    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
-        return self.findings(code_query(request, self._services), request, clock)
 
     def findings(self, query: Query, request: SearchRequest, clock: Stopwatch) -> Findings:
         """Every unit that answers a query, as far as the store has it among its candidates, best first."""
@@ -123,14 +112,7 @@ class StoreCorpus:
 
     def try_symbol(self, query: Query, progress: Progress) -> tuple[SymbolAnswer | None, tuple[Degraded, ...]]:
         """The definitions of a name, as for `try_search`."""
-
-        def ask() -> SymbolAnswer:
-            try:
-                return self.code.symbol(query, progress)
-            except NoIndexFiles:
-                return self._symbol(query)
-
-        return self._attempt(ask)
+        return self._attempt(lambda: self.code.symbol(query, progress))
 
     def _has_code(self) -> bool:
         """Whether any of the projects has code: where there are notes only, they answer."""
@@ -178,16 +160,6 @@ class StoreCorpus:
             options=services.options,
         )  # fmt: skip
 
-    def _symbol(self, query: Query) -> SymbolAnswer:
-        shared, filter = self.shared, self._filter(query)
-        found = shared.searcher.find_definitions(query.text, filter, query.limit)
-        best, notes = definitions_of(found.snapshot, query, filter_files(found.snapshot, filter), counted=False)
-        if not found.whole:
-            fetched = sum(len(project.keys) for project in found.snapshot.projects)
-            reason = f"more files than {fetched:,} in the store define it, and no more were looked at"
-            notes += (Degraded("store", reason, "ask for Class.name, or for one language"),)
-        return SymbolAnswer(query.text, best, shared.index_state(found.heads), notes + shared.commit_notes(found.heads))
-
     def _filter(self, query: Query) -> Filter:
         """The query's filter; the folders that the engine was opened for are those of the checkout around here."""
         return query.filter if self.shared.remote else self._services.workspace.narrow(query.filter)
@@ -200,7 +172,5 @@ def _is_exact(query: Query) -> bool:
 
 def store_corpus(services: Services) -> StoreCorpus | None:
     """The store that the settings name; None where the local index is all there is."""
-    from lurcher.stores.shared import find_shared_store
-
     shared = find_shared_store(services.settings, services.workspace.roots)
     return None if shared is None else StoreCorpus(services, shared)

@@ -56,10 +56,6 @@ _NOWHERE = "/dev/null/store"
 """Stands for the folder of an index that has none: no file can be there."""
 
 
-class NoIndexFiles(StoreError):
-    """The project was written by a version that stored what searches need and nothing else."""
-
-
 class ReadLimit(StoreError):
     """A question would read more of the index than it may."""
 
@@ -331,12 +327,12 @@ class BlockReader:
         self._read = 0
 
     def read_layout(self, generation: int) -> Layout:
-        """The layout of a generation; an error where an older version wrote the project."""
+        """The layout of a generation; an error where another version wrote the project."""
         found = decode_layout(self._store.pages(self._project, generation, [LAYOUT]).get(LAYOUT))
         if found is None:
-            raise NoIndexFiles(
-                f"the project {self._project} was stored by an older version of lurcher, for searches only",
-                Template("bring it up to date: {index: store=URL}"),
+            raise StoreError(
+                f"the files of the project {self._project} were stored by another version of lurcher",
+                Template("install the same version here, or write the project again: {index: rebuild store=URL}"),
             )
         return found
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
-from lurcher.query import Plan, Query, make_plan, split_qualified_name
+from lurcher.query import Plan, Query, make_plan
 from lurcher.query.validate import matches_glob
 from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
@@ -21,7 +21,6 @@ from lurcher.stores.records import RECORD_FORMAT as RECORDS
 from lurcher.stores.records import AssembledSegment, Record, decode_record
 from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot
 from lurcher.stores.vocabulary import Page, Vocabulary
-from lurcher.terms import compound
 from lurcher.types import Degraded, Filter
 from lurcher.vectors import Model
 
@@ -34,8 +33,6 @@ _CACHED_BYTES = 64 << 20
 _ROUNDS = 3
 _DEEPER = 4
 _MAX_FILES = 2000
-_DEFINITION_FILES = 200
-"""How many files that define a name are fetched."""
 _WILDCARDS = frozenset("*?[")
 
 if TYPE_CHECKING:
@@ -63,16 +60,6 @@ class StoreResult:
     plan: Plan
     heads: Mapping[str, Head]
     notes: tuple[Degraded, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DefinitionResult:
-    """The files of the store that define a name."""
-
-    snapshot: SharedSnapshot
-    heads: Mapping[str, Head]
-    whole: bool
-    """Whether these are all of them."""
 
 
 class StoreSearcher:
@@ -135,20 +122,6 @@ class StoreSearcher:
         snapshot = self._build_snapshot(found, heads, wanted)
         lap("records")
         return StoreResult(snapshot, plan, heads, tuple(leg.notes))
-
-    def find_definitions(self, name: str, filter: Filter, limit: int) -> DefinitionResult:
-        """The files that define a name, found by that name alone."""
-        heads = self.heads()
-        most = min(max(_DEFINITION_FILES, 3 * limit), _MAX_FILES)
-        names = tuple(compound(part) for part in split_qualified_name(name)[-1:])
-        question = Question(None, None, names, filter.languages, _filter_folders(filter), most, most)
-        found, whole = [], True
-        for project, head in heads.items():
-            candidates = self._candidates(project, head, question, filter, most)
-            whole = whole and len(candidates) < most
-            records = self._fetch_records(project, [item.key for item in candidates])
-            found.append((project, head, self._vocabulary(project, head), records, 0))
-        return DefinitionResult(self._build_snapshot(found, heads, set()), heads, whole)
 
     def _build_snapshot(
         self, found: Sequence[tuple[str, Head, Vocabulary, Sequence[tuple[str, Record]], int]], heads: Mapping[str, Head],

@@ -104,7 +104,7 @@ class _Sync:
         self, store: Store, project: str, view: View, model: Model, root: str, commit: str, rebuild: bool, progress: Progress,
         folder: IndexFolder, history: LocalPart | None, sparse: SparseEmbedder | None,
     ) -> None:  # fmt: skip
-        self._store, self._project, self._view, self._progress = store, project, view, progress
+        self._store, self._project, self._progress = store, project, progress
         self._root, self._commit, self._rebuild, self._sparse = root, commit, rebuild, sparse
         self._folder, self._history = folder, history
         self._snapshot, self._manifest = view.snapshot, view.manifest

@@ -27,7 +27,7 @@ from lurcher.storage import open_snapshot
 from lurcher.stores.base import StoreChanged
 from lurcher.stores.files import CODE, HISTORY, BlockReader, Layout, StoredFolder
 from lurcher.stores.records import damaged_error
-from lurcher.types import Degraded, Progress
+from lurcher.types import Degraded, Progress, silent
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
@@ -164,8 +164,6 @@ class SharedHistory(HistoryIndex):
         )
 
     def existing_view(self) -> HistoryView | None:
-        from lurcher.types import silent
-
         return self.view(silent) if self.has_index() else None
 
     def has_index(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lurcher import config
 from lurcher.corpora.history.index import HistoryIndex
-from lurcher.corpora.history.schema import FAMILIES
+from lurcher.corpora.history.schema import COMMIT_FIELDS, HUNK_FIELDS
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.corpora.history.update import FIRST_BATCH
 from lurcher.indexing.root_index import select_model
@@ -124,7 +124,7 @@ def dump_snapshot(history: HistorySnapshot, words: Iterable[str] = WORDS) -> dic
         "same": {names[i]: names[int(history.same_change[i])] for i in order},
         "hunks": {name: (history.hunk(hunk)[1:], history.hunk_text(hunk)) for hunk, name in hunk_names.items()},
     }
-    for family in FAMILIES:
+    for family in (*COMMIT_FIELDS, *HUNK_FIELDS):
         lengths, mean = history.lengths(family)
         owner = hunk_names if family in ("hunk", "symbols") else {i: names[i] for i in order}
         found[f"lengths {family}"] = {name: float(lengths[i]) for i, name in owner.items()}, round(mean, 9)

@@ -7,7 +7,7 @@ import time
 from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lurcher import answer
 from lurcher.answer import Findings, Lap, Listing, add_notes
@@ -46,7 +46,7 @@ from lurcher.types import (
     StageWhy,
     Why,
 )
-from lurcher.vectors import Model
+from lurcher.vectors import Model, find_mismatch, query_direction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,7 +220,6 @@ def _query_direction(history: HistorySnapshot, plan: HistoryPlan, model: Model, 
     Of several lines only the first is embedded: the others distract.
     """
     from lurcher.query import extract_terms
-    from lurcher.vectors import find_mismatch, query_direction
 
     if not history.segments or (model.textual and plan.mode == "lexical"):
         return None
@@ -401,11 +400,6 @@ class HistoryCorpus:
     def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
         views = [index.rebuild(progress) if rebuild else index.view(progress, seconds=None) for index in self.indexes]
         return tuple(note for view in views for note in view.degraded)
-
-    def status(self) -> list[dict[str, Any]]:
-        from lurcher.corpora.history.index import history_status
-
-        return [entry for project in self._workspace.projects if (entry := history_status(project)) is not None]
 
     def clear(self) -> bool:
         """Remove every history index. True if there was one."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history.outcomes import rules_text
+from lurcher.corpora.history.outcomes import StoredVerdicts, compute_outcomes, rules_text
 from lurcher.corpora.history.schema import COMMITS, HISTORY_FORMAT, HistoryManifest, make_fingerprint
 from lurcher.corpora.history.snapshot import HistorySnapshot, open_snapshot
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, PathError, Template
@@ -18,7 +18,7 @@ from lurcher.indexing import CurrentGeneration, StoredIndex
 from lurcher.runtime.process import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, read_head
-from lurcher.storage import IndexFolder
+from lurcher.storage import IndexFolder, digest_root
 from lurcher.storage.manifest import files_in_use
 from lurcher.types import Degraded, Progress
 from lurcher.vectors import Model
@@ -100,8 +100,6 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
     @classmethod
     def for_root(cls, project: RootIndex) -> HistoryIndex:
         """The history index of a root, in the folder `history` inside of the root's index."""
-        from lurcher.storage import digest_root
-
         folder = project.store.folder / FOLDER
         place = None if folder.is_relative_to(project.root.path) else digest_root(project.root)
         index = cls(project.root.path, project.settings, folder, project.model, place)
@@ -290,8 +288,6 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
 
     def stored_verdicts(self, manifest: HistoryManifest) -> Verdicts | None:
         """The stored outcomes of a generation; None if they are missing, damaged, or found by other rules."""
-        from lurcher.corpora.history.outcomes import StoredVerdicts
-
         if not manifest.outcomes.name or manifest.outcomes.rules != self._rules:
             return None
         try:
@@ -308,7 +304,6 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
             return self._verdicts[1]
 
     def _recompute_verdicts(self, manifest: HistoryManifest, history: HistorySnapshot) -> Verdicts:
-        from lurcher.corpora.history.outcomes import StoredVerdicts, compute_outcomes
         from lurcher.storage.container import Container
         from lurcher.storage.container_writer import ContainerWriter
 
@@ -399,15 +394,14 @@ class HistoryIndex(StoredIndex[HistoryManifest, HistorySnapshot]):
         self, manifest: HistoryManifest, head: Head, seconds: float | None, progress: Progress
     ) -> HistoryManifest:
         # Imported here because most queries do not write.
-        from lurcher.corpora.history.update import UpdateSettings, update_index
+        from lurcher.corpora.history.update import HistoryUpdate, UpdateSettings
 
         history = self.settings.history
         settings = UpdateSettings(self.log_settings, self.batch, history.max_commits, seconds, self.settings.outcomes)
 
         def write() -> HistoryManifest:
-            return update_index(
-                self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress
-            )
+            update = HistoryUpdate(self.store, self.top, head, settings, self.fingerprint, self.model.table, progress)
+            return update.run(manifest)
 
         try:
             updated = write()

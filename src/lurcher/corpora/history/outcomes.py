@@ -280,11 +280,6 @@ class StoredVerdicts(Verdicts):
     def counts(self) -> dict[str, int]:
         return dict(zip(VERDICTS, self._container.meta["mix"], strict=True))
 
-    @property
-    def commits(self) -> int:
-        """Number of commits that these outcomes cover."""
-        return int(self._container.meta["commits"])
-
 
 def _decode_evidence(kind: str, sha: str, date: int, author: str, note: str, how: str, confidence: float) -> Evidence:
     if any(type(text) is not str for text in (kind, sha, author, note, how)) or type(date) is not int:

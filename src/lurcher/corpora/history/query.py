@@ -99,10 +99,6 @@ class HistoryPlan:
     is_question: bool
     """It is a question in everyday words, which commits rarely use."""
 
-    @property
-    def words(self) -> dict[str, float]:
-        return {group.word: group.weight for group in self.groups}
-
 
 def plan_query(text: str, mode: str, history: TermLookup) -> HistoryPlan:
     """Weigh the words of a text: TITLE for each in the first line of several; repeated words below count less and less."""

@@ -35,7 +35,6 @@ COMMIT_FIELDS = ("subject", "body", "paths", "headings", "tests", "code")
 """Fields whose terms belong to a commit; `tests` and `code` are the added lines of its test files and of its code."""
 HUNK_FIELDS = ("hunk", "symbols")
 """Fields whose terms belong to a hunk: all its lines, and the names that it defines or lies in."""
-FAMILIES = (*COMMIT_FIELDS, *HUNK_FIELDS)
 
 NO_STRING = 0xFFFFFFFF
 """Offset of a string that is absent."""

@@ -74,21 +74,9 @@ class _Plan:
     """Whether all commits were listed, not only the newest."""
 
 
-def update_index(
-    store: IndexFolder,
-    top: Path,
-    manifest: HistoryManifest,
-    head: Head,
-    settings: UpdateSettings,
-    fingerprint: Mapping[str, Any],
-    table: Table | None,
-    progress: Progress,
-) -> HistoryManifest:
-    """Read as many commits as there is time for; returns the new manifest. The caller holds the lock of the store."""
-    return _Updater(store, top, head, settings, fingerprint, table, progress).run(manifest)
+class HistoryUpdate:
+    """One update of a history index. The caller holds the lock of the store."""
 
-
-class _Updater:
     def __init__(
         self,
         store: IndexFolder,
@@ -107,6 +95,7 @@ class _Updater:
         self._deadline = None if settings.seconds is None else time.monotonic() + settings.seconds
 
     def run(self, manifest: HistoryManifest) -> HistoryManifest:
+        """Read as many commits as there is time for; returns the new manifest."""
         self._previous, before = manifest, manifest.losses
         plan, late = self._plan_newest(manifest), False
         if plan is not None:

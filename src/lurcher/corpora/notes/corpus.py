@@ -28,7 +28,7 @@ from lurcher.rerank.stage import Candidate
 from lurcher.runtime.process import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import UNSPACED_RUN
-from lurcher.types import HEADING, HEADING_PATH, Answer, Definition, Degraded, Filter, Hit, Progress, Why
+from lurcher.types import HEADING, HEADING_PATH, Answer, Definition, Degraded, Filter, Hit, Why
 from lurcher.vectors import Model
 
 if TYPE_CHECKING:
@@ -258,18 +258,6 @@ class NotesCorpus:
 
     def __init__(self, services: Services) -> None:
         self._services, self._settings, self._workspace = services, services.settings, services.workspace
-
-    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
-        views = [
-            project.rebuild(progress) if rebuild else project.view(progress, limited=False)
-            for project in self._workspace.projects
-        ]
-        return tuple(note for view in views for note in view.degraded)
-
-    def status(self) -> list[dict[str, Any]]:
-        from lurcher.indexing.status import index_status
-
-        return [index_status(project) for project in self._workspace.projects]
 
     def search(self, request: SearchRequest) -> Answer:
         """The sections that answer best, the best one of each note first."""

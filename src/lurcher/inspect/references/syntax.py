@@ -26,7 +26,6 @@ _PYTHON_ALIAS = pattern(rb"([\w.]+)\s+as\s+\Z")
 _SCRIPT_ALIAS = pattern(rb"([\w$]+|\*)\s+as\s+\Z")
 _AS = pattern(rb"\s+as\s")
 _DOT = pattern(r"\s*(?:\.|::)\s*")
-_PAIRS = {41: 40, 93: 91, 125: 123}  # ) ] }
 _BLANK = b" \t\r\n"
 
 

@@ -85,9 +85,6 @@ def parse_address(url: str) -> Address:
         host = f"[{host}]" if ":" in host else host
         netloc = f"{host}:{server.port or DEFAULT_PORT}"
         return Address(f"{scheme}://{netloc}", server._replace(netloc=netloc))
-    if scheme == "qdrant+local" and found:
-        message = "qdrant+local, the local mode of qdrant-client, was removed"
-        raise ConfigError(message, "use qdrant+edge:///FOLDER, and index again")
     if scheme != "qdrant+edge" or not found:
         raise ConfigError(f"{url!r} is not the address of a store in Qdrant", _HINT)
     folder = unquote(rest)

@@ -14,7 +14,6 @@ from lurcher.stores.qdrant.layout import DOCTOR, MATCH_NOTHING, Json, NoCollecti
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
-    from lurcher.config.schema import QdrantSettings
 
 OLDEST = (1, 17)
 """The oldest version that can be used: the first with payload indexes that add nothing to the search graph."""
@@ -40,15 +39,15 @@ def connect_rest(url: str, server: SplitResult, settings: Settings) -> RestPoint
     headers = {"api-key": key} if key else {}
     late = "raise store.seconds, or give the server less to do"
     client = Client(server, headers, name=url, max_bytes=MAX_BYTES, max_idle=_MAX_IDLE, late_hint=late)
-    return RestPoints(url, client, settings.qdrant, settings.store.seconds)
+    return RestPoints(url, client, settings.store.seconds)
 
 
 class RestPoints:
     exclusive = False
 
-    def __init__(self, url: str, client: Client, settings: QdrantSettings, seconds: float) -> None:
+    def __init__(self, url: str, client: Client, seconds: float) -> None:
         self.url, self.concurrency = url, CONCURRENCY
-        self._client, self._settings, self._gate = client, settings, BusyGate()
+        self._client, self._gate = client, BusyGate()
         self._checked, self._seconds = False, seconds
 
     def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:

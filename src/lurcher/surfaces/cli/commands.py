@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lurcher import config
-from lurcher.errors import UsageError
+from lurcher.errors import DatasetError, UsageError
 from lurcher.runtime.process import format_count, printable
 from lurcher.server import token_stats
 from lurcher.server.token_stats import TokenCount
@@ -75,7 +75,6 @@ def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
     A path that exists from the current folder is that file; anything else may be a path as a hit shows it.
     """
     from lurcher.engine import Engine
-    from lurcher.sources import find_root
 
     seen = Path(place)
     if "\0" in place or not seen.exists():
@@ -102,8 +101,6 @@ def run_related(parsed: Namespace) -> int:
 
 
 def run_why(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli.print_inspect import print_why
-
     file, line, _ = split_location(parsed.place)
     engine, place = _engine_around(parsed, file)
     with engine, Meter(parsed.quiet) as meter:
@@ -120,13 +117,11 @@ def run_why(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        print_why(answer, engine.locate)
+        print_inspect.print_why(answer, engine.locate)
     return FOUND if answer.shown else NOTHING
 
 
 def run_impact(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import print_inspect
-
     engine, place = _engine_around(parsed, parsed.file)
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.impact(place, symbol=parsed.symbol, hops=parsed.hops, progress=meter.update)
@@ -143,8 +138,6 @@ def run_impact(parsed: Namespace) -> int:
 
 
 def run_outline(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import print_inspect
-
     engine, place = _engine_around(parsed, parsed.place or ".")
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.outline(place, kinds=parsed.kind, progress=meter.update)
@@ -156,8 +149,6 @@ def run_outline(parsed: Namespace) -> int:
 
 
 def run_context(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import print_inspect
-
     engine, place = _engine_around(parsed, parsed.place or ".")
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.context(place, budget=parsed.budget, progress=meter.update)
@@ -169,8 +160,6 @@ def run_context(parsed: Namespace) -> int:
 
 
 def run_exists(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import print_inspect
-
     with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.exists(parsed.pattern, exact=parsed.exact, progress=meter.update)
     if parsed.json:
@@ -181,8 +170,6 @@ def run_exists(parsed: Namespace) -> int:
 
 
 def run_brief(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import print_inspect
-
     engine, place = _engine_around(parsed, parsed.target)
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.brief(place, budget=parsed.budget, progress=meter.update)
@@ -194,9 +181,7 @@ def run_brief(parsed: Namespace) -> int:
 
 
 def run_explain(parsed: Namespace) -> int:
-    from lurcher import config
     from lurcher.inspect.explain import explain, is_bare
-    from lurcher.surfaces.cli import print_inspect
 
     file, first, last = split_location(parsed.file)
     limit = 10 if parsed.limit is None else parsed.limit
@@ -290,9 +275,7 @@ def _check_agents(parsed: Namespace) -> Iterator[Finding]:
 
 
 def run_model(parsed: Namespace) -> int:
-    from lurcher import config
     from lurcher.indexing.root_index import select_model
-    from lurcher.sources import find_root
     from lurcher.vectors import convert
 
     root = find_root(Path()).path
@@ -320,9 +303,6 @@ def run_model(parsed: Namespace) -> int:
 
 
 def run_config(parsed: Namespace) -> int:
-    from lurcher import config
-    from lurcher.sources import find_root
-
     root = find_root(Path(parsed.path[0] if parsed.path else "."))
     settings = config.load(root.path, overrides_of(parsed.set))
     from lurcher.net.http import redact_url
@@ -369,7 +349,6 @@ def run_help(parsed: Namespace) -> int:
 
 def run_eval(parsed: Namespace) -> int:
     from lurcher import evaluation
-    from lurcher.errors import DatasetError
 
     if parsed.compare:
         if not parsed.other:
@@ -398,7 +377,6 @@ def run_eval(parsed: Namespace) -> int:
 
 
 def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
-    from lurcher import config
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
     from lurcher.net.http import redact_url

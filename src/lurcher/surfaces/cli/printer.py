@@ -14,7 +14,7 @@ from itertools import zip_longest
 from lurcher.config import wants_colour
 from lurcher.runtime.process import format_count, printable
 from lurcher.runtime.stdlib import pattern
-from lurcher.terms import split
+from lurcher.terms import split, words
 from lurcher.types import HEADING_PATH, HOTFIXED, REVERTED, SUCCESS, Answer, Degraded, Hit
 
 TYPE_CHECKING = False
@@ -336,7 +336,6 @@ def _matched_columns(hit: Hit, line: int, length: int) -> tuple[tuple[int, int],
 
 def _matched_terms(hit: Hit) -> set[str]:
     """The terms of a hit's text that matched: the query's words, and other forms of them that share a stem."""
-    from lurcher.terms import split, words
     from lurcher.terms.vocabulary import stem
 
     asked = {term for lane in hit.why.lanes.values() for term in lane.terms}
@@ -400,7 +399,7 @@ def print_symbols(answer: SymbolAnswer, locate: Locate) -> None:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
     for hit in answer.definitions:
         traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"])]
-        traits += [] if hit.references is None else [format_count(hit.references, "use")]
+        traits.append(format_count(hit.references, "use"))
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
             f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"

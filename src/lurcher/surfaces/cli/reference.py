@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lurcher import config
-from lurcher.config.removed import REMOVED
 from lurcher.config.schema import Setting
 from lurcher.config.trust import TABLE
 from lurcher.errors import UsageError
@@ -176,16 +175,6 @@ write elsewhere, or take much more time and memory than the defaults do: the col
 there. Anything else is an error, unless you have set the same yourself, in your own file, the environment or by a flag: then
 yours counts.
 """
-_REMOVED_HEAD = """\
-## Removed settings
-
-A setting is what a user has a reason to change, or a constant of a published pipeline that `--ranking classic`,
-`--fusion linear` and the rerankers follow. All other numbers are constants beside the formula that uses them, with the
-measurement that chose them: to change one is a change of the code, checked by `lurcher eval`. Using one of these settings is
-an error that says what the table says.
-
-| setting | instead |
-|---|---|"""
 
 
 def render() -> str:
@@ -196,7 +185,6 @@ def render() -> str:
     lines.append(_SETTINGS_HEAD)
     for section in config.sections():
         lines += _section(section)
-    lines += _describe_removed()
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -240,15 +228,6 @@ def _section(section: str) -> Iterator[str]:
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
-
-
-def _describe_removed() -> Iterator[str]:
-    yield _REMOVED_HEAD
-    by_hint: dict[str, list[str]] = {}
-    for key, hint in REMOVED.items():
-        by_hint.setdefault(hint.partition("; docs/")[0], []).append(f"`{key}`")
-    for hint, keys in by_hint.items():
-        yield f"| {', '.join(keys)} | {_cell(hint)} |"
 
 
 def _in_project(key: str) -> str:

@@ -191,7 +191,7 @@ def _symbol(call: Call, given: dict[str, Any]) -> ToolResult:
             try:
                 place = path if engine.elsewhere else engine.locate(path)
                 found = engine.file(place, first, last, refresh=False, check=False)
-            except StoreError:  # what an older version stored has no texts of files
+            except StoreError:  # the definitions are the answer, also where their texts cannot be read
                 return ""
             return with_headers(found.text, found.headers)
 

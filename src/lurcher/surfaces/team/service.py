@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError, PathError, StoreError, UsageError
 from lurcher.runtime.process import Cancelled, run_cancellable
-from lurcher.stores.files import NoIndexFiles, ReadLimit
+from lurcher.stores.files import ReadLimit
 from lurcher.stores.search import UnknownProject
 from lurcher.stores.shared import describe_head
 from lurcher.surfaces.http.replies import Busy, encode
@@ -213,7 +213,7 @@ class TeamService:
 
 def shown_error(error: LurcherError) -> LurcherError:
     """The error as a client may see it: where the store is and how it failed are for the log."""
-    if isinstance(error, (ReadLimit, NoIndexFiles)):
+    if isinstance(error, ReadLimit):
         return UsageError(error.message, "name a folder, or ask in a checkout")
     if isinstance(error, StoreError):
         return Busy(

@@ -6,9 +6,11 @@ import pytest
 
 from lurcher.errors import DatasetError
 from lurcher.evaluation.datasets import load_dataset
-from lurcher.evaluation.doc_comments import blank, find_candidates, first_sentence, make_questions, write_set
+from tests.evaluation.fakes import write_tree
 
-from .fakes import write_tree
+doc_comments = pytest.importorskip("doc_comments")
+blank, find_candidates, first_sentence = doc_comments.blank, doc_comments.find_candidates, doc_comments.first_sentence
+make_questions, write_set = doc_comments.make_questions, doc_comments.write_set
 
 GO = """package store
 
