@@ -343,7 +343,7 @@ def make_reference(use: Use) -> Reference:
     start = use.occurrence[0]
     file, line = use.file, use.file.line(start)
     first, last = file.line_around(start)
-    scope = file.scope_at(start)
+    scope = file.holder(start)
     text = file.text[first:last].decode("utf-8", "replace").strip()
     meant = None
     if use.symbols:

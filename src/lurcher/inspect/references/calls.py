@@ -215,7 +215,7 @@ def _callers(finder: Finder, symbol: Symbol, any_use: bool) -> Iterator[tuple[Ca
 
 def _holder(use: Use) -> Symbol | None:
     """The function around a use, or the type for one outside of its functions."""
-    return use.file.scope_at(use.occurrence[0])
+    return use.file.holder(use.occurrence[0])
 
 
 def _describe_call(use: Use, holder: Symbol | None, symbol: Symbol) -> Call:

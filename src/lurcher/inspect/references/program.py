@@ -12,6 +12,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from lurcher.indexing.import_graph import IndexedTree
+from lurcher.inspect.references.rules import adjust_kind, has_namespaces, opened_namespaces
 from lurcher.languages.detect import ecosystem_of, languages_of, load_language
 from lurcher.languages.occurrences import (
     CALL,
@@ -43,7 +44,7 @@ TYPE_LIKE = frozenset(
     {"class", "struct", "enum", "interface", "trait", "type", "object", "union", "record", "protocol", "extension", "instance"}
 )
 """Kinds whose members are taken out of them, or of their instances."""
-_SCOPES = FUNCTION_KINDS | TYPE_LIKE
+_SCOPES = FUNCTION_KINDS | TYPE_LIKE | {"module"}
 _ASSIGNING = frozenset({
     "python", "jupyter", "ruby", "php", "lua", "elixir", "julia", "bash", "perl", "powershell", "terraform",
 })  # fmt: skip
@@ -81,8 +82,15 @@ class Symbol:
         return self.kind in FUNCTION_KINDS
 
     @property
+    def is_module(self) -> bool:
+        """Whether it is a namespace in a file, or in several."""
+        return self.kind == "module"
+
+    @property
     def is_member(self) -> bool:
         """Whether it is taken out of a type: its bare name means it only where the language says so."""
+        if self._member is None and self.kind == "field":
+            self._member = True  # one that stands outside of any type is that of a type without a name
         if self._member is None:
             parent = self.file.parent(self) if self.definition.container else None
             self._member = bool(self.definition.container) and (parent is None or parent.is_type)
@@ -115,7 +123,8 @@ class Wanted:
         known = self._fitting.get(key)
         if known is None:
             known = self._fitting[key] = tuple(
-                symbol for symbol in self.symbols if symbol.file.ecosystem == ecosystem and (symbol.is_member or not member)
+                symbol for symbol in self.symbols
+                if symbol.file.ecosystem == ecosystem and (not member or symbol.is_member or symbol.definition.container)
             )
         return known
 
@@ -133,6 +142,7 @@ class Namesakes:
             named = file.named(name)
             self.defined = self.defined or bool(named)
             outer = [symbol for symbol in named if not symbol.is_member]
+            outer = outer if has_namespaces(file) else [symbol for symbol in outer if not symbol.definition.container]
             if outer:
                 self.by_file[file.number] = outer
                 self.by_folder.setdefault(file.folder, []).extend(outer)
@@ -215,7 +225,7 @@ class SourceFile:
 
     @cached_property
     def _scopes(self) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Of each function and type: its number, start and end, and the place here of what may be around it, or -1.
+        """Of each function, type and namespace: its number, start and end, and the place here of what may be around it, or -1.
 
         That is the last one before it which has not ended where it begins; what is around that one is found the same way.
         """
@@ -290,16 +300,32 @@ class SourceFile:
         if base in (DEFINITION, IMPORT):
             return kind if kind == LABEL else base
         before = self.text[max(0, start - 3) : start]
-        if base == READ and self.language == "dart" and self.text[end : end + 1] == b"(":
-            base = CALL
+        base = adjust_kind(self, end, base)
+        if before.endswith(b"::$"):
+            return base | MEMBER
         if before.endswith((b".", b"::", b"->")) and not before.endswith(b".."):
             return base | MEMBER
         if kind & MEMBER and not before.rstrip().endswith((b".", b":", b">", b"#")):
             return READ if base == CALL else base
         return base | kind & MEMBER
 
-    def scope_at(self, byte: int) -> Symbol | None:
+    def holder(self, byte: int) -> Symbol | None:
         """The innermost function or type around a byte."""
+        return next((scope for scope in self.scopes_at(byte) if not scope.is_module), None)
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Those whose names can be written bare in it: its own, and those around them."""
+        found = {""}
+        for number, (_, _, kind) in enumerate(self._extents):
+            name = self._symbol(number).definition.qualified if kind == "module" else ""
+            while name:
+                found.add(name)
+                name = name.rpartition(".")[0]
+        return frozenset(found) | opened_namespaces(self)
+
+    def scope_at(self, byte: int) -> Symbol | None:
+        """The innermost function, type or namespace around a byte."""
         numbers, starts, ends, outer = self._scopes
         at = bisect_right(starts, byte) - 1
         while at >= 0 and byte >= ends[at]:
@@ -318,7 +344,7 @@ class SourceFile:
         return found
 
     def parent(self, symbol: Symbol) -> Symbol | None:
-        """The function or type around a definition: the last one before it that holds all of it."""
+        """The function, type or namespace around a definition: the last one before it that holds all of it."""
         numbers, _, ends, outer = self._scopes
         at = bisect_left(numbers, symbol.number) - 1
         while at >= 0 and ends[at] < symbol.end:
@@ -356,7 +382,7 @@ class SourceFile:
             known = self._bindings[name] = []
             own = self.own_places(name)
             for start, end, kind in self.occurrences(name):
-                if kind in (DEFINITION, IMPORT) or (kind == WRITE and self.language in _ASSIGNING):
+                if kind in (DEFINITION, IMPORT) or start in own or (kind == WRITE and self.language in _ASSIGNING):
                     symbol = own.get(start)
                     scope = self.scope_at(start)
                     if symbol is not None and symbol is scope:
@@ -366,7 +392,7 @@ class SourceFile:
 
     def top_level(self, name: str) -> list[Symbol]:
         """The definitions of a name that are not inside of another one."""
-        return [symbol for symbol in self.named(name) if not symbol.definition.container]
+        return [symbol for symbol in self.named(name) if not symbol.definition.container and symbol.kind != "field"]
 
     def members(self, container: Symbol, name: str) -> list[Symbol]:
         qualified = container.definition.qualified
