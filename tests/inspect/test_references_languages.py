@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from lurcher.inspect import Basis
 from lurcher.inspect.references.answer import Finder, find_references
+from lurcher.inspect.references.calls import find_implementations
 from lurcher.types import IndexState
 from tests.small import snapshot_of
 
@@ -121,3 +122,10 @@ def test_a_method_that_a_variable_may_hide_is_a_candidate_in_ruby() -> None:
 
 def test_what_the_parser_of_cpp_takes_for_a_type_is_no_function() -> None:
     assert uses("format", a__cpp="int format(int x);\nTEST(group, format) { format(1); }\n")[0] == [("a.cpp", 2, "scope")]
+
+
+def test_an_interface_that_another_build_declares_again_implements_nothing() -> None:
+    text = "package a\ntype Closer interface {\n\tClose() error\n}\n"
+    snapshot = snapshot_of({"a.go": text, "b.go": text, "c.go": "package a\ntype F struct{}\nfunc (f F) Close() error { return nil }\n"})
+    found = find_implementations(Finder(snapshot), "Closer", None, None, Basis(IndexState(1, True, 0)))
+    assert [entry.name for entry in found.implementations] == ["F"]

@@ -166,8 +166,9 @@ class Inspection:
         return self._answer(work)
 
     def references(self, target: str | Path, kinds: Sequence[str], limit: int | None) -> ReferencesAnswer:
-        from lurcher.inspect.references.answer import check_kinds, find_references
+        from lurcher.inspect.references.answer import check_kinds, check_limit, find_references
 
+        check_limit(limit)
         wanted = check_kinds(as_tuple(kinds))
 
         def work(snapshot: Snapshot, basis: Basis) -> ReferencesAnswer:
@@ -193,9 +194,11 @@ class Inspection:
         return Finder(snapshot, exact, folders), basis.replace(degraded=basis.degraded + notes) if notes else basis
 
     def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
+        from lurcher.inspect.references.answer import check_limit
         from lurcher.inspect.references.calls import DIRECTIONS, find_calls
         from lurcher.query.validate import choice_error
 
+        check_limit(limit)
         if direction not in DIRECTIONS:
             raise choice_error("direction", direction, DIRECTIONS)
 
@@ -206,7 +209,10 @@ class Inspection:
         return self._answer(work)
 
     def implementations(self, target: str | Path, limit: int | None) -> ImplementationsAnswer:
+        from lurcher.inspect.references.answer import check_limit
         from lurcher.inspect.references.calls import find_implementations
+
+        check_limit(limit)
 
         def work(snapshot: Snapshot, basis: Basis) -> ImplementationsAnswer:
             finder, basis = self._finder(snapshot, basis, scip=False)

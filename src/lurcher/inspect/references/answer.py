@@ -108,6 +108,11 @@ def check_kinds(kinds: Iterable[str]) -> frozenset[str]:
     return wanted
 
 
+def check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise QueryError(f"the limit is {limit}", "use 0 or more")
+
+
 Target = tuple[int, int, "int | None"]
 """File, line and column of a place."""
 

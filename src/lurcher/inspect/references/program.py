@@ -12,7 +12,6 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from lurcher.indexing.import_graph import IndexedTree
-from lurcher.inspect.references.rules import adjust_kind, has_namespaces, opened_namespaces
 from lurcher.languages.detect import ecosystem_of, languages_of, load_language
 from lurcher.languages.occurrences import (
     CALL,
@@ -27,6 +26,7 @@ from lurcher.languages.occurrences import (
 )
 from lurcher.query.validate import is_below
 from lurcher.runtime.process import GC_PAUSED
+from lurcher.runtime.stdlib import pattern
 from lurcher.sources.roles import TEST
 from lurcher.storage.segment import FUNCTION_KINDS
 from lurcher.terms import compound
@@ -49,6 +49,9 @@ _ASSIGNING = frozenset({
     "python", "jupyter", "ruby", "php", "lua", "elixir", "julia", "bash", "perl", "powershell", "terraform",
 })  # fmt: skip
 """Languages in which an assignment declares a name."""
+NAMESPACES = frozenset({"php", "csharp", "cpp"})
+"""Languages whose files say in which namespace their names are, so that names of another one are not visible."""
+_USING = pattern(rb"\busing\s+namespace\s+([\w:]+)\s*;")
 _MOST_DEFINING = 2_000
 """Files that define one name that are looked at."""
 
@@ -142,7 +145,7 @@ class Namesakes:
             named = file.named(name)
             self.defined = self.defined or bool(named)
             outer = [symbol for symbol in named if not symbol.is_member]
-            outer = outer if has_namespaces(file) else [symbol for symbol in outer if not symbol.definition.container]
+            outer = outer if file.language in NAMESPACES else [symbol for symbol in outer if not symbol.definition.container]
             if outer:
                 self.by_file[file.number] = outer
                 self.by_folder.setdefault(file.folder, []).extend(outer)
@@ -300,7 +303,11 @@ class SourceFile:
         if base in (DEFINITION, IMPORT):
             return kind if kind == LABEL else base
         before = self.text[max(0, start - 3) : start]
-        base = adjust_kind(self, end, base)
+        behind = self.text[end : end + 1]
+        if base == READ and self.language == "dart" and behind == b"(":
+            base = CALL
+        if base == CALL and self.language == "swift" and behind == b"[":
+            base = READ
         if before.endswith(b"::$"):
             return base | MEMBER
         if before.endswith((b".", b"::", b"->")) and not before.endswith(b".."):
@@ -322,7 +329,15 @@ class SourceFile:
             while name:
                 found.add(name)
                 name = name.rpartition(".")[0]
-        return frozenset(found) | opened_namespaces(self)
+        return frozenset(found) | self._opened_namespaces()
+
+    def _opened_namespaces(self) -> set[str]:
+        """Those whose names it makes visible all at once."""
+        if self.language == "csharp":
+            return {entry.spec for entry in self.imports if entry.kind == "using"}
+        if self.language == "cpp":
+            return {match.decode("utf-8", "replace").replace("::", ".") for match in _USING.findall(self.text)}
+        return set()
 
     def scope_at(self, byte: int) -> Symbol | None:
         """The innermost function, type or namespace around a byte."""

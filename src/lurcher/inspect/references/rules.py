@@ -33,14 +33,11 @@ MEMBER_NAMES = frozenset({"java", "rust", "php"})
 """Languages in which a method and a field of a type may have the same name."""
 SCRIPTS = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
 PYTHONS = frozenset({"python", "jupyter"})
-_NAMESPACES = frozenset({"php", "csharp", "cpp"})
-"""Languages whose files say in which namespace their names are, so that names of another one are not visible."""
 _HEADS = frozenset({"kotlin", "scala", "csharp"})
 """Languages in which a class may have parameters, which are names in all of it."""
 _MACROS = frozenset({"c", "cpp", "objective-c"})
 """Languages whose parsers take the arguments of a macro for types."""
 
-_USING = pattern(rb"\busing\s+namespace\s+([\w:]+)\s*;")
 _NOT_NAMESPACE = pattern(rb"[^\w\\\x80-\xff]")
 _DEFINING = pattern(rb"\bdef\w*\s+\Z")
 _ARGUMENT = pattern(rb"[(,]\s*\Z")
@@ -107,19 +104,6 @@ def has_parameters(scope: Symbol) -> bool:
     return scope.is_type and scope.file.language in _HEADS
 
 
-def has_namespaces(file: SourceFile) -> bool:
-    return file.language in _NAMESPACES
-
-
-def opened_namespaces(file: SourceFile) -> set[str]:
-    """Those whose names a file makes visible all at once."""
-    if file.language == "csharp":
-        return {entry.spec for entry in file.imports if entry.kind == "using"}
-    if file.language == "cpp":
-        return {match.decode("utf-8", "replace").replace("::", ".") for match in _USING.findall(file.text)}
-    return set()
-
-
 def qualified_name(file: SourceFile, start: int) -> str:
     """What stands before a name of PHP that is written with its namespace: `\\A\\B\\` or `B\\`."""
     if file.language != "php" or file.text[start - 1 : start] != b"\\":
@@ -164,12 +148,3 @@ def may_hold(owner: Symbol, member: Symbol) -> bool:
         return True
     longer, shorter = sorted((container, own.qualified), key=len, reverse=True)
     return longer.endswith("." + shorter) and container not in beside
-
-
-def adjust_kind(file: SourceFile, end: int, kind: int) -> int:
-    """The kind of a name whose grammar takes `list[0]` for a call, or a call for something else."""
-    if file.language == "swift" and kind & ~MEMBER == CALL and file.text[end : end + 1] == b"[":
-        return READ | kind & MEMBER
-    if file.language == "dart" and kind == READ and file.text[end : end + 1] == b"(":
-        return CALL
-    return kind

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lurcher.inspect.references.program import Program, SourceFile, Symbol
-from lurcher.inspect.references.rules import IMPLICIT, PACKAGES, has_namespaces, select_visible
+from lurcher.inspect.references.program import NAMESPACES, Program, SourceFile, Symbol
+from lurcher.inspect.references.rules import IMPLICIT, PACKAGES, select_visible
 from lurcher.inspect.references.values import EXTERNAL, Value, choose
 from lurcher.languages.base import PACKAGE
 
@@ -58,7 +58,7 @@ class VisibleNames:
         if used:
             return used
         namesakes = self._program.namesakes(name, file.ecosystem)
-        if has_namespaces(file):
+        if file.language in NAMESPACES:
             named = [symbol for symbols in namesakes.by_file.values() for symbol in symbols]
             if file.language == "cpp":
                 named = [symbol for symbol in named if symbol.file.number in self._imported_files(file)]
