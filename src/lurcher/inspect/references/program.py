@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import islice
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 from lurcher.indexing.import_graph import IndexedTree
 from lurcher.languages.detect import ecosystem_of, languages_of, load_language
@@ -17,6 +16,7 @@ from lurcher.languages.occurrences import (
     CALL,
     DEFINITION,
     IMPORT,
+    INHERITANCE,
     LABEL,
     MEMBER,
     READ,
@@ -288,12 +288,22 @@ class SourceFile:
         start -= self.ecosystem == "ecmascript" and self.text[start - 1 : start] == b"#"
         return self.text[start:end].decode("utf-8", "replace")
 
+    def bases_between(self, first: int, last: int) -> list[Occurrence]:
+        """Where types are named as bases; finding out the kinds of all other names takes most of the time."""
+        return [self._adjust(entry) for entry in self._decode(first, last) if entry[2] & ~MEMBER == INHERITANCE]
+
     def occurrences_between(self, first: int, last: int, name: bytes | None = None) -> list[Occurrence]:
+        return list(map(self._adjust, self._decode(first, last, name)))
+
+    def _decode(self, first: int, last: int, name: bytes | None = None) -> list[Occurrence]:
         try:
-            found = decode_occurrences(self._encoded, self.text, name, first, last)
+            return decode_occurrences(self._encoded, self.text, name, first, last)
         except ValueError as error:
             raise self.program.snapshot.corrupt(self.number, "its occurrences do not fit the text") from error
-        return [(start, end, self._adjusted(start, end, kind)) for start, end, kind in found]
+
+    def _adjust(self, occurrence: Occurrence) -> Occurrence:
+        start, end, kind = occurrence
+        return start, end, self._adjusted(start, end, kind)
 
     def _adjusted(self, start: int, end: int, kind: int) -> int:
         """The kind by what stands around the name, which some grammars leave out: whether it has a receiver, or is called."""
@@ -418,17 +428,7 @@ class SourceFile:
         return self.program.snapshot.imports({self.number}).get(self.number, ())
 
 
-_RESOLVERS: WeakKeyDictionary[Snapshot, dict[tuple[str, str], Resolver | None]] = WeakKeyDictionary()
 _LOCK = Lock()
-
-
-def _resolvers_of(snapshot: Snapshot) -> dict[tuple[str, str], Resolver | None]:
-    """The resolvers of a snapshot's imports, by root and ecosystem. To make one takes milliseconds for 12,000 files, so
-    that they are kept for as long as the snapshot is."""
-    with _LOCK:
-        return _RESOLVERS.setdefault(snapshot, {})
-
-
 _LAZY = frozenset({"python", "ecmascript", "go", "ruby"})
 """Ecosystems whose resolvers do not look at the imports of all files."""
 
@@ -449,7 +449,7 @@ class Program:
         self._defining: dict[str, dict[int, list[int]]] = {}
         self._files_defining: dict[str, list[SourceFile]] = {}
         self._namesakes: dict[tuple[str, str], Namesakes] = {}
-        self._resolvers = _resolvers_of(snapshot)
+        self._resolvers: dict[tuple[str, str], Resolver | None] = snapshot.resolvers
         self._targets: dict[tuple[int, str, tuple[str, ...], str], list[tuple[SourceFile, float]]] = {}
 
     def shows(self, number: int) -> bool:

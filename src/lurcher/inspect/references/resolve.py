@@ -509,8 +509,8 @@ class Resolver:
         file, definition = symbol.file, symbol.definition
         found: list[Symbol] = []
         _, end = file.name_place(symbol)
-        for start, stop, kind in file.occurrences_between(end, min(definition.end_byte, end + 2_000)):
-            if kind & ~MEMBER != INHERITANCE or file.scope_at(start) is not symbol:
+        for start, stop, kind in file.bases_between(end, min(definition.end_byte, end + 2_000)):
+            if file.scope_at(start) is not symbol:
                 continue
             name = file.text[start:stop].decode("utf-8", "replace")
             if kind & MEMBER:

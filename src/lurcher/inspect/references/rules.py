@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lurcher.languages.base import PACKAGE
 from lurcher.languages.occurrences import CALL, MEMBER, READ, TYPE, WRITE
+from lurcher.languages.parsed_file import PACKAGE
 from lurcher.runtime.stdlib import pattern
 
 TYPE_CHECKING = False

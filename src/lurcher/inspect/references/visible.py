@@ -5,16 +5,17 @@ from __future__ import annotations
 from lurcher.inspect.references.program import NAMESPACES, Program, SourceFile, Symbol
 from lurcher.inspect.references.rules import IMPLICIT, PACKAGES, select_visible
 from lurcher.inspect.references.values import EXTERNAL, Value, choose
-from lurcher.languages.base import PACKAGE
+from lurcher.languages.parsed_file import PACKAGE
 
-_DEEPEST = 10
-"""Re-exports that are followed."""
+_MOST_REEXPORTS = 200
+"""Files that a name is followed through: as many are on the stack at most."""
 
 
 class VisibleNames:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._imported: dict[int, set[int]] = {}
+        self._used: dict[tuple[int, str], list[Value]] = {}
 
     def imported(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
         """What an import that names a definition binds it to: not what the package calls so."""
@@ -37,24 +38,32 @@ class VisibleNames:
         found = [symbol for symbol in self._program.named(name) if symbol.definition.container == container]
         return choose(found, "import") if found else [EXTERNAL]
 
-    def _used_names(self, file: SourceFile, name: str, depth: int) -> list[Value]:
+    def _used_names(self, file: SourceFile, name: str) -> list[Value]:
         """What the `use` declarations of a Rust file bind a name to, through those that re-export it."""
-        for entry in file.imports if depth <= _DEEPEST else ():
+        key = file.number, name
+        known = self._used.get(key)
+        if known is None:
+            known = self._used[key] = [Value("symbol", symbol, how="import") for symbol in self._follow(file, name, {key})]
+        return known
+
+    def _follow(self, file: SourceFile, name: str, seen: set[tuple[int, str]]) -> list[Symbol]:
+        """The first definitions that are reached: modules that re-export each other are looked at once."""
+        for entry in file.imports if len(seen) < _MOST_REEXPORTS else ():
             if entry.kind != "use" or not (name in entry.names or "*" in entry.names):
                 continue
             taken = name if "*" in entry.names else entry.spec.rpartition("::")[2]
             for target, _ in self._program.resolve_import(file, entry):
-                if target is not file:
-                    symbols = target.top_level(taken)
-                    found = [Value("symbol", symbol, how="import") for symbol in symbols]
-                    found = found or self._used_names(target, taken, depth + 1)
-                    if found:
-                        return found
+                key = target.number, taken
+                if target is not file and key not in seen:
+                    seen.add(key)
+                    symbols = target.top_level(taken) or self._follow(target, taken, seen)
+                    if symbols:
+                        return symbols
         return []
 
     def named(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
         """Definitions of a name in the files that a file imports, or that are in its package."""
-        used = self._used_names(file, name, depth) if file.language == "rust" else []
+        used = self._used_names(file, name) if file.language == "rust" else []
         if used:
             return used
         namesakes = self._program.namesakes(name, file.ecosystem)
