@@ -20,6 +20,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
 from lurcher.types import Degraded
 
+_ANY_HOP = 1_000
 IMPORTED, MENTIONED = "imported", "mentioned"
 
 
@@ -101,8 +102,11 @@ def impact(
     if name is not None and symbol is not None:
         users = _users(snapshot, file, prefix, symbol, name)
         keep = _mention(snapshot, prefix, name) if users is None else users.__contains__
-    links = import_graph_around(snapshot, file).importers(snapshot.bare_path(file), hops, keep)
-    links = _with_users(links, snapshot.bare_path(file), users or {})
+    graph, bare = import_graph_around(snapshot, file), snapshot.bare_path(file)
+    links = graph.importers(bare, hops, keep)
+    if users:
+        imported = {link.path for link in graph.importers(bare, _ANY_HOP, keep)}
+        links = _with_users(links, bare, {path: line for path, line in users.items() if path not in imported})
     tests = {link.path: _is_test(snapshot, prefix + link.path) for link in links}
     shown: list[Dependent] = []
     by_hop: list[Hop] = []
@@ -140,8 +144,7 @@ def _users(snapshot: Snapshot, file: int, prefix: str, symbol: str, name: str) -
 
 def _with_users(links: tuple[Link, ...], path: str, users: dict[str, int]) -> tuple[Link, ...]:
     """The links, and those to the files that use a definition without an import, as in one package."""
-    reached = {path, *(link.path for link in links)}
-    more = [Link(user, 1, path, (), line, 1.0) for user, line in users.items() if line and user not in reached]
+    more = [Link(user, 1, path, (), line, 1.0) for user, line in users.items() if line and user != path]
     return tuple(sorted((*links, *more), key=lambda link: (link.hop, -link.confidence, link.path))) if more else links
 
 

@@ -76,7 +76,8 @@ class Inspection:
 
     def __init__(
         self, services: Services, code: Callable[[], CodeCorpus], history: Callable[[], HistoryCorpus],
-        notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True, views: Sequence[View] | None = None,
+        notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True,
+        views: Sequence[View] | None = None,
     ) -> None:  # fmt: skip
         """`views` are asked instead of the index, before there is one."""
         self._settings, self._workspace = services.settings, services.workspace
