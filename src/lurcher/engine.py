@@ -13,7 +13,6 @@ from functools import partial
 
 from lurcher.answer import add_notes
 from lurcher.corpora import SearchRequest, Services
-from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lurcher.config import Settings
+    from lurcher.corpora.code import CodeCorpus
     from lurcher.corpora.documents import DocumentsCorpus
     from lurcher.corpora.federation import Federation
     from lurcher.corpora.history.corpus import HistoryCorpus
@@ -69,9 +69,8 @@ class Engine:
         self._workspace = Workspace(projects, prefixes, names)
         self._services = Services(settings, self._workspace, Cache())
         self._store = _open_store(self._services)
-        self._code = CodeCorpus(self._services, lambda: self._notes)
         self._corpora = Cache()
-        """The other corpora, each made when it is first searched."""
+        """Each made when it is first searched: a question about references needs none."""
 
     @classmethod
     def open(
@@ -150,6 +149,12 @@ class Engine:
         from lurcher.corpora.history.corpus import HistoryCorpus
 
         return self._corpora.get("history", lambda: HistoryCorpus(self._services))
+
+    @property
+    def _code(self) -> CodeCorpus:
+        from lurcher.corpora.code import CodeCorpus
+
+        return self._corpora.get("code", lambda: CodeCorpus(self._services, lambda: self._notes))
 
     @property
     def _notes(self) -> NotesCorpus:
@@ -326,14 +331,14 @@ class Engine:
         from lurcher.inspect.inspection import Inspection
 
         store, notes = self._choose()
-        parts = (self._services, self._code, lambda: self.history_corpus) if store is None else store.parts
+        parts = (self._services, lambda: self._code, lambda: self.history_corpus) if store is None else store.parts
         return Inspection(*parts, notes, progress, refresh=refresh, check=check, views=views)
 
     def _local_inspection(self, question: str, progress: Progress = silent, *, refresh: bool = True) -> Inspection:
         """For a question that only a checkout can answer; `question` names it in what the answer says about that."""
         from lurcher.inspect.inspection import Inspection
 
-        parts = self._services, self._code, lambda: self.history_corpus
+        parts = self._services, lambda: self._code, lambda: self.history_corpus
         return Inspection(*parts, self._local(question), progress, refresh=refresh)
 
     def related(

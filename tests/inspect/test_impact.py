@@ -97,3 +97,15 @@ def test_configuration_of_the_tree_is_read_from_the_index() -> None:
         },
     )
     assert [(entry.path, entry.names) for entry in answer.dependents] == [("web/app/page.ts", ("get",))]
+
+
+def test_files_of_one_package_that_use_a_symbol_need_no_import() -> None:
+    more = {
+        "net/conn.go": "package net\nfunc Dial() {}\nfunc Other() {}\n", "net/pool.go": "package net\nfunc get() { Dial() }\n",
+        "net/else.go": "package net\nfunc other() { Other() }\n",
+    }  # fmt: skip
+    answer = asked("net/conn.go", "Dial", **more)
+    assert [(entry.hop, entry.path, entry.line, entry.use) for entry in answer.dependents] == [
+        (1, "net/pool.go", 2, "mentioned")
+    ]
+    assert asked("net/pool.go", "get", **more).dependents == ()

@@ -14,7 +14,7 @@ from lurcher.chunking.code import parse
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError, QueryError
 from lurcher.inspect import Basis
-from lurcher.inspect.references.answer import Finder, ReferencesAnswer, check_kinds, find_references
+from lurcher.inspect.references.answer import Finder, ReferencesAnswer, check_kinds, check_limit, find_references
 from lurcher.inspect.references.calls import find_calls, find_implementations
 from lurcher.types import IndexState
 from tests.small import snapshot_of
@@ -112,6 +112,8 @@ def test_kinds_and_limits() -> None:
     assert len(answer.references) == 2 and answer.total > 2
     with pytest.raises(QueryError, match="is not a kind of reference"):
         asked("connect", ("calls",))
+    with pytest.raises(QueryError, match="the limit is -1"):
+        check_limit(-1)
 
 
 def test_a_name_that_the_tree_does_not_define_has_candidates_only() -> None:

@@ -20,6 +20,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.terms import compound
 from lurcher.types import Degraded
 
+_ANY_HOP = 1_000
 IMPORTED, MENTIONED = "imported", "mentioned"
 
 
@@ -97,8 +98,15 @@ def impact(
     """The dependents of a file, at most `most` for each hop; the totals count all."""
     prefix = snapshot.prefix(file)
     name = None if symbol is None else _last_part(symbol)
-    keep = None if name is None or symbol is None else _users(snapshot, file, prefix, symbol, name)
-    links = import_graph_around(snapshot, file).importers(snapshot.bare_path(file), hops, keep)
+    users, keep = None, None
+    if name is not None and symbol is not None:
+        users = _users(snapshot, file, prefix, symbol, name)
+        keep = _mention(snapshot, prefix, name) if users is None else users.__contains__
+    graph, bare = import_graph_around(snapshot, file), snapshot.bare_path(file)
+    links = graph.importers(bare, hops, keep)
+    if users:
+        imported = {link.path for link in graph.importers(bare, _ANY_HOP, keep)}
+        links = _with_users(links, bare, {path: line for path, line in users.items() if path not in imported})
     tests = {link.path: _is_test(snapshot, prefix + link.path) for link in links}
     shown: list[Dependent] = []
     by_hop: list[Hop] = []
@@ -119,16 +127,29 @@ def _last_part(symbol: str) -> str:
     return parts[-1]
 
 
-def _users(snapshot: Snapshot, file: int, prefix: str, symbol: str, name: str) -> Callable[[str], bool]:
-    """A test whether a file uses, or may use, a definition of another file; an import of it counts.
-
-    Of a name that the other file does not define, whether the file contains it outside of comments.
-    """
+def _users(snapshot: Snapshot, file: int, prefix: str, symbol: str, name: str) -> dict[str, int] | None:
+    """The files that use, or may use, a definition of a file, with the line of a use that is certain, or 0; None if it
+    has no such definition."""
     finder = Finder(snapshot)
     own = [entry for entry in finder.definitions(symbol) if entry.file.number == file]
-    if own:
-        users = {use.file.path for use in finder.uses(name, own)}
-        return lambda path: prefix + path in users
+    if not own:
+        return None
+    found: dict[str, int] = {}
+    for use in finder.uses(name, own):
+        path = use.file.path.removeprefix(prefix)
+        if use.file.path.startswith(prefix) and not found.get(path):
+            found[path] = use.file.line(use.occurrence[0]) if use.certain else 0
+    return found
+
+
+def _with_users(links: tuple[Link, ...], path: str, users: dict[str, int]) -> tuple[Link, ...]:
+    """The links, and those to the files that use a definition without an import, as in one package."""
+    more = [Link(user, 1, path, (), line, 1.0) for user, line in users.items() if line and user != path]
+    return tuple(sorted((*links, *more), key=lambda link: (link.hop, -link.confidence, link.path))) if more else links
+
+
+def _mention(snapshot: Snapshot, prefix: str, name: str) -> Callable[[str], bool]:
+    """A test whether a file contains a name outside of comments, for one that the given file does not define."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     units, _ = snapshot.postings("body", compound(name))
     places: dict[int, list[int]] = {}

@@ -75,8 +75,9 @@ class Inspection:
     """One question: how fresh the index must be for it, and the notes that its answer begins with."""
 
     def __init__(
-        self, services: Services, code: CodeCorpus, history: Callable[[], HistoryCorpus], notes: tuple[Degraded, ...],
-        progress: Progress, *, refresh: bool = True, check: bool = True, views: Sequence[View] | None = None,
+        self, services: Services, code: Callable[[], CodeCorpus], history: Callable[[], HistoryCorpus],
+        notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True,
+        views: Sequence[View] | None = None,
     ) -> None:  # fmt: skip
         """`views` are asked instead of the index, before there is one."""
         self._settings, self._workspace = services.settings, services.workspace
@@ -166,8 +167,9 @@ class Inspection:
         return self._answer(work)
 
     def references(self, target: str | Path, kinds: Sequence[str], limit: int | None) -> ReferencesAnswer:
-        from lurcher.inspect.references.answer import check_kinds, find_references
+        from lurcher.inspect.references.answer import check_kinds, check_limit, find_references
 
+        check_limit(limit)
         wanted = check_kinds(as_tuple(kinds))
 
         def work(snapshot: Snapshot, basis: Basis) -> ReferencesAnswer:
@@ -193,8 +195,10 @@ class Inspection:
         return Finder(snapshot, exact, folders), basis.replace(degraded=basis.degraded + notes) if notes else basis
 
     def calls(self, target: str | Path, direction: str, depth: int | None, limit: int | None) -> CallsAnswer:
+        from lurcher.inspect.references.answer import check_limit
         from lurcher.inspect.references.calls import DIRECTIONS, find_calls
 
+        check_limit(limit)
         if direction not in DIRECTIONS:
             raise choice_error("direction", direction, DIRECTIONS)
 
@@ -205,7 +209,10 @@ class Inspection:
         return self._answer(work)
 
     def implementations(self, target: str | Path, limit: int | None) -> ImplementationsAnswer:
+        from lurcher.inspect.references.answer import check_limit
         from lurcher.inspect.references.calls import find_implementations
+
+        check_limit(limit)
 
         def work(snapshot: Snapshot, basis: Basis) -> ImplementationsAnswer:
             finder, basis = self._finder(snapshot, basis, scip=False)
@@ -319,7 +326,7 @@ class Inspection:
         def plan(snapshot: Snapshot) -> Plan:
             return plan_related(snapshot, unit_at(snapshot, file_at(snapshot, names), line), query.text)
 
-        answer = self._workspace.with_repair(lambda damage: self._code.answer(query, request, damage, plan), self._progress)
+        answer = self._workspace.with_repair(lambda damage: self._code().answer(query, request, damage, plan), self._progress)
         return add_notes(answer, self._notes)
 
     def why(self, path: str | Path, line: int | None, request: SearchRequest) -> WhyAnswer:
@@ -332,7 +339,7 @@ class Inspection:
         names = self._workspace.candidate_paths(path)
 
         def attempt(damage: tuple[Degraded, ...]) -> WhyAnswer:
-            ranked = self._code.rank(query, request, Stopwatch())
+            ranked = self._code().rank(query, request, Stopwatch())
             notes = self._notes + damage + ranked.notes + tuple(note for view in ranked.views for note in view.degraded)
             basis = Basis(state_of(ranked.snapshot, ranked.views), notes)
             missing = left_out(

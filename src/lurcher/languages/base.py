@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from lurcher.languages.parsed_file import PACKAGE as PACKAGE
 from lurcher.languages.parsed_file import Import as Import  # for language files
 from lurcher.runtime.stdlib import NamedTuple, Protocol
 
@@ -172,8 +173,6 @@ OPEN_SCOPE = "open scope"
 TYPES = frozenset({"class", "struct", "enum", "interface", "trait", "type", SCOPE, OPEN_SCOPE})
 """Kinds in which a function is a method."""
 
-PACKAGE = "package"
-"""Kind of an import that imports nothing: it says in which package or namespace the file's own names are."""
 KINDS = (
     PACKAGE, "import", "from", "export", "require", "dynamic", "static", "use", "mod", "mod-path", "crate", "quote", "angle",
     "using", "alias", "relative", "load", "autoload", "function", "const", "include", "here",

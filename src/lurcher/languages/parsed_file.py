@@ -15,6 +15,10 @@ class Span(Record):
         self.start_byte, self.end_byte, self.start_line, self.end_line = start_byte, end_byte, start_line, end_line
 
 
+PACKAGE = "package"
+"""Kind of an import that imports nothing: it says in which package or namespace the file's own names are."""
+
+
 class Import(NamedTuple):
     """One import as written; a tuple, because an index holds hundreds of thousands."""
 

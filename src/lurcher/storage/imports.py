@@ -89,20 +89,34 @@ def read_imports_of(segment: Segment, files: Sequence[int]) -> Iterator[tuple[in
     container, rows = segment.container, segment.table("imports")
     owners = rows["file"]
     length = container.length("import_texts")
-    for file in files:
-        start = bisect_left(owners, file)
-        end = bisect_right(owners, file, start)
+    for first_file, last_file in _find_runs(files):
+        start = bisect_left(owners, first_file)
+        end = bisect_right(owners, last_file, start)
         if start == end:
             continue
         first, last = int(rows["text"][start]), int(rows["text"][end]) if end < len(rows) else length
         texts = bytes(container.section("import_texts", first, last)).decode("utf-8", "replace").split("\0")
         if len(texts) != end - start + 1:
             raise container.corrupt("the number of its imports is wrong")
-        found = []
-        for line, kind, text in zip(rows["line"][start:end].tolist(), rows["kind"][start:end].tolist(), texts, strict=False):
+        columns = (rows[name][start:end].tolist() for name in ("file", "line", "kind"))
+        found: dict[int, list[Import]] = {}
+        for file, line, kind, text in zip(*columns, texts, strict=False):
             spec, *names = text.split(_SEPARATOR)
-            found.append(Import(spec, tuple(names), line, KINDS[kind]))
-        yield file, tuple(found)
+            found.setdefault(file, []).append(Import(spec, tuple(names), line, KINDS[kind]))
+        yield from ((file, tuple(imports)) for file, imports in found.items())
+
+
+def _find_runs(files: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of files that follow each other."""
+    first = last = -1
+    for file in files:
+        if file != last + 1 or first < 0:
+            if first >= 0:
+                yield first, last
+            first = file
+        last = file
+    if first >= 0:
+        yield first, last
 
 
 def read_imports_of_kind(container: Container, kind: str) -> Iterator[tuple[int, str]]:

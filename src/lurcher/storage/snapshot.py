@@ -62,6 +62,8 @@ class Snapshot(DefinitionSnapshot):
         """Cache: power → divisors for the best units of a file, in order."""
         self.graphs: dict[tuple[str, str], Any] = {}
         """Cache: (prefix of the root, ecosystem) → import graph."""
+        self.resolvers: dict[tuple[str, str], Any] = {}
+        """Cache: the same → resolver of imports; to make one takes milliseconds for 12,000 files."""
         self._labelled: dict[str, list[Segment]] = {}
         """Cache: label → the segments as `join` has them."""
         self._paths: dict[int, str] = {}

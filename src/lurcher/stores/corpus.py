@@ -76,9 +76,9 @@ class StoreCorpus:
         return Federation(self.services, self, self.history, self.notes)
 
     @property
-    def parts(self) -> tuple[Services, CodeCorpus, Callable[[], HistoryCorpus]]:
+    def parts(self) -> tuple[Services, Callable[[], CodeCorpus], Callable[[], HistoryCorpus]]:
         """What an inspection needs."""
-        return self.services, self.code, lambda: self.history
+        return self.services, lambda: self.code, lambda: self.history
 
     def choose(self) -> tuple[StoreCorpus | None, tuple[Degraded, ...]]:
         """Itself; or None, and the notes of the answer that the local index gives while the store is down."""

@@ -108,6 +108,11 @@ def check_kinds(kinds: Iterable[str]) -> frozenset[str]:
     return wanted
 
 
+def check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise QueryError(f"the limit is {limit}", "use 0 or more")
+
+
 Target = tuple[int, int, "int | None"]
 """File, line and column of a place."""
 
@@ -343,7 +348,7 @@ def make_reference(use: Use) -> Reference:
     start = use.occurrence[0]
     file, line = use.file, use.file.line(start)
     first, last = file.line_around(start)
-    scope = file.scope_at(start)
+    scope = file.holder(start)
     text = file.text[first:last].decode("utf-8", "replace").strip()
     meant = None
     if use.symbols:

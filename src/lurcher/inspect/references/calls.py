@@ -215,7 +215,7 @@ def _callers(finder: Finder, symbol: Symbol, any_use: bool) -> Iterator[tuple[Ca
 
 def _holder(use: Use) -> Symbol | None:
     """The function around a use, or the type for one outside of its functions."""
-    return use.file.scope_at(use.occurrence[0])
+    return use.file.holder(use.occurrence[0])
 
 
 def _describe_call(use: Use, holder: Symbol | None, symbol: Symbol) -> Call:
@@ -314,6 +314,7 @@ def _satisfying(finder: Finder, interface: Symbol) -> list[Symbol]:
         symbol.definition.name for symbol in interface.file.symbols
         if symbol.definition.container == qualified and symbol.is_function
     }  # fmt: skip
+    own = interface.file.folder, interface.definition.name  # which a file for other builds may declare again
     owners: dict[tuple[str, str], int] = {}
     for name in names:
         for key in {
@@ -326,6 +327,6 @@ def _satisfying(finder: Finder, interface: Symbol) -> list[Symbol]:
     for folder, container in sorted(key for key, count in owners.items() if names and count == len(names)):
         found += [
             symbol for symbol in finder.program.named(container)
-            if symbol.is_type and symbol is not interface and symbol.file.path.rpartition("/")[0] == folder
+            if symbol.is_type and symbol.file.folder == folder and (folder, symbol.definition.name) != own
         ]  # fmt: skip
     return found

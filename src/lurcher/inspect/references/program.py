@@ -9,7 +9,6 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import islice
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 from lurcher.indexing.import_graph import IndexedTree
 from lurcher.languages.detect import ecosystem_of, languages_of, load_language
@@ -17,6 +16,7 @@ from lurcher.languages.occurrences import (
     CALL,
     DEFINITION,
     IMPORT,
+    INHERITANCE,
     LABEL,
     MEMBER,
     READ,
@@ -26,6 +26,7 @@ from lurcher.languages.occurrences import (
 )
 from lurcher.query.validate import is_below
 from lurcher.runtime.process import GC_PAUSED
+from lurcher.runtime.stdlib import pattern
 from lurcher.sources.roles import TEST
 from lurcher.storage.segment import FUNCTION_KINDS
 from lurcher.terms import compound
@@ -43,11 +44,14 @@ TYPE_LIKE = frozenset(
     {"class", "struct", "enum", "interface", "trait", "type", "object", "union", "record", "protocol", "extension", "instance"}
 )
 """Kinds whose members are taken out of them, or of their instances."""
-_SCOPES = FUNCTION_KINDS | TYPE_LIKE
+_SCOPES = FUNCTION_KINDS | TYPE_LIKE | {"module"}
 _ASSIGNING = frozenset({
     "python", "jupyter", "ruby", "php", "lua", "elixir", "julia", "bash", "perl", "powershell", "terraform",
 })  # fmt: skip
 """Languages in which an assignment declares a name."""
+NAMESPACES = frozenset({"php", "csharp", "cpp"})
+"""Languages whose files say in which namespace their names are, so that names of another one are not visible."""
+_USING = pattern(rb"\busing\s+namespace\s+([\w:]+)\s*;")
 _MOST_DEFINING = 2_000
 """Files that define one name that are looked at."""
 
@@ -81,8 +85,15 @@ class Symbol:
         return self.kind in FUNCTION_KINDS
 
     @property
+    def is_module(self) -> bool:
+        """Whether it is a namespace in a file, or in several."""
+        return self.kind == "module"
+
+    @property
     def is_member(self) -> bool:
         """Whether it is taken out of a type: its bare name means it only where the language says so."""
+        if self._member is None and self.kind == "field":
+            self._member = True  # one that stands outside of any type is that of a type without a name
         if self._member is None:
             parent = self.file.parent(self) if self.definition.container else None
             self._member = bool(self.definition.container) and (parent is None or parent.is_type)
@@ -115,7 +126,8 @@ class Wanted:
         known = self._fitting.get(key)
         if known is None:
             known = self._fitting[key] = tuple(
-                symbol for symbol in self.symbols if symbol.file.ecosystem == ecosystem and (symbol.is_member or not member)
+                symbol for symbol in self.symbols
+                if symbol.file.ecosystem == ecosystem and (not member or symbol.is_member or symbol.definition.container)
             )
         return known
 
@@ -133,6 +145,7 @@ class Namesakes:
             named = file.named(name)
             self.defined = self.defined or bool(named)
             outer = [symbol for symbol in named if not symbol.is_member]
+            outer = outer if file.language in NAMESPACES else [symbol for symbol in outer if not symbol.definition.container]
             if outer:
                 self.by_file[file.number] = outer
                 self.by_folder.setdefault(file.folder, []).extend(outer)
@@ -215,7 +228,7 @@ class SourceFile:
 
     @cached_property
     def _scopes(self) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Of each function and type: its number, start and end, and the place here of what may be around it, or -1.
+        """Of each function, type and namespace: its number, start and end, and the place here of what may be around it, or -1.
 
         That is the last one before it which has not ended where it begins; what is around that one is found the same way.
         """
@@ -275,12 +288,22 @@ class SourceFile:
         start -= self.ecosystem == "ecmascript" and self.text[start - 1 : start] == b"#"
         return self.text[start:end].decode("utf-8", "replace")
 
+    def bases_between(self, first: int, last: int) -> list[Occurrence]:
+        """Where types are named as bases; finding out the kinds of all other names takes most of the time."""
+        return [self._adjust(entry) for entry in self._decode(first, last) if entry[2] & ~MEMBER == INHERITANCE]
+
     def occurrences_between(self, first: int, last: int, name: bytes | None = None) -> list[Occurrence]:
+        return list(map(self._adjust, self._decode(first, last, name)))
+
+    def _decode(self, first: int, last: int, name: bytes | None = None) -> list[Occurrence]:
         try:
-            found = decode_occurrences(self._encoded, self.text, name, first, last)
+            return decode_occurrences(self._encoded, self.text, name, first, last)
         except ValueError as error:
             raise self.program.snapshot.corrupt(self.number, "its occurrences do not fit the text") from error
-        return [(start, end, self._adjusted(start, end, kind)) for start, end, kind in found]
+
+    def _adjust(self, occurrence: Occurrence) -> Occurrence:
+        start, end, kind = occurrence
+        return start, end, self._adjusted(start, end, kind)
 
     def _adjusted(self, start: int, end: int, kind: int) -> int:
         """The kind by what stands around the name, which some grammars leave out: whether it has a receiver, or is called."""
@@ -290,16 +313,44 @@ class SourceFile:
         if base in (DEFINITION, IMPORT):
             return kind if kind == LABEL else base
         before = self.text[max(0, start - 3) : start]
-        if base == READ and self.language == "dart" and self.text[end : end + 1] == b"(":
+        behind = self.text[end : end + 1]
+        if base == READ and self.language == "dart" and behind == b"(":
             base = CALL
+        if base == CALL and self.language == "swift" and behind == b"[":
+            base = READ
+        if before.endswith(b"::$"):
+            return base | MEMBER
         if before.endswith((b".", b"::", b"->")) and not before.endswith(b".."):
             return base | MEMBER
         if kind & MEMBER and not before.rstrip().endswith((b".", b":", b">", b"#")):
             return READ if base == CALL else base
         return base | kind & MEMBER
 
-    def scope_at(self, byte: int) -> Symbol | None:
+    def holder(self, byte: int) -> Symbol | None:
         """The innermost function or type around a byte."""
+        return next((scope for scope in self.scopes_at(byte) if not scope.is_module), None)
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Those whose names can be written bare in it: its own, and those around them."""
+        found = {""}
+        for number, (_, _, kind) in enumerate(self._extents):
+            name = self._symbol(number).definition.qualified if kind == "module" else ""
+            while name:
+                found.add(name)
+                name = name.rpartition(".")[0]
+        return frozenset(found) | self._opened_namespaces()
+
+    def _opened_namespaces(self) -> set[str]:
+        """Those whose names it makes visible all at once."""
+        if self.language == "csharp":
+            return {entry.spec for entry in self.imports if entry.kind == "using"}
+        if self.language == "cpp":
+            return {match.decode("utf-8", "replace").replace("::", ".") for match in _USING.findall(self.text)}
+        return set()
+
+    def scope_at(self, byte: int) -> Symbol | None:
+        """The innermost function, type or namespace around a byte."""
         numbers, starts, ends, outer = self._scopes
         at = bisect_right(starts, byte) - 1
         while at >= 0 and byte >= ends[at]:
@@ -318,7 +369,7 @@ class SourceFile:
         return found
 
     def parent(self, symbol: Symbol) -> Symbol | None:
-        """The function or type around a definition: the last one before it that holds all of it."""
+        """The function, type or namespace around a definition: the last one before it that holds all of it."""
         numbers, _, ends, outer = self._scopes
         at = bisect_left(numbers, symbol.number) - 1
         while at >= 0 and ends[at] < symbol.end:
@@ -356,7 +407,7 @@ class SourceFile:
             known = self._bindings[name] = []
             own = self.own_places(name)
             for start, end, kind in self.occurrences(name):
-                if kind in (DEFINITION, IMPORT) or (kind == WRITE and self.language in _ASSIGNING):
+                if kind in (DEFINITION, IMPORT) or start in own or (kind == WRITE and self.language in _ASSIGNING):
                     symbol = own.get(start)
                     scope = self.scope_at(start)
                     if symbol is not None and symbol is scope:
@@ -366,7 +417,7 @@ class SourceFile:
 
     def top_level(self, name: str) -> list[Symbol]:
         """The definitions of a name that are not inside of another one."""
-        return [symbol for symbol in self.named(name) if not symbol.definition.container]
+        return [symbol for symbol in self.named(name) if not symbol.definition.container and symbol.kind != "field"]
 
     def members(self, container: Symbol, name: str) -> list[Symbol]:
         qualified = container.definition.qualified
@@ -377,17 +428,7 @@ class SourceFile:
         return self.program.snapshot.imports({self.number}).get(self.number, ())
 
 
-_RESOLVERS: WeakKeyDictionary[Snapshot, dict[tuple[str, str], Resolver | None]] = WeakKeyDictionary()
 _LOCK = Lock()
-
-
-def _resolvers_of(snapshot: Snapshot) -> dict[tuple[str, str], Resolver | None]:
-    """The resolvers of a snapshot's imports, by root and ecosystem. To make one takes milliseconds for 12,000 files, so
-    that they are kept for as long as the snapshot is."""
-    with _LOCK:
-        return _RESOLVERS.setdefault(snapshot, {})
-
-
 _LAZY = frozenset({"python", "ecmascript", "go", "ruby"})
 """Ecosystems whose resolvers do not look at the imports of all files."""
 
@@ -408,7 +449,7 @@ class Program:
         self._defining: dict[str, dict[int, list[int]]] = {}
         self._files_defining: dict[str, list[SourceFile]] = {}
         self._namesakes: dict[tuple[str, str], Namesakes] = {}
-        self._resolvers = _resolvers_of(snapshot)
+        self._resolvers: dict[tuple[str, str], Resolver | None] = snapshot.resolvers
         self._targets: dict[tuple[int, str, tuple[str, ...], str], list[tuple[SourceFile, float]]] = {}
 
     def shows(self, number: int) -> bool:

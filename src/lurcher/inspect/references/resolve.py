@@ -7,9 +7,10 @@ constructor call, a declared result. What is not written down is not guessed: su
 
 from __future__ import annotations
 
-from lurcher.inspect.references import syntax
+from lurcher.inspect.references import rules, syntax
 from lurcher.inspect.references.program import Binding, Program, SourceFile, Symbol, Wanted
-from lurcher.inspect.references.values import EXTERNAL, Resolution, Value, choose, is_module_called, joined
+from lurcher.inspect.references.values import EXTERNAL, Resolution, Value, is_module_called, joined
+from lurcher.inspect.references.visible import VisibleNames
 from lurcher.languages.occurrences import CALL, IMPORT, INHERITANCE, MEMBER, TYPE, WRITE, Occurrence
 from lurcher.languages.parsed_file import Import
 from lurcher.runtime.stdlib import pattern
@@ -22,24 +23,6 @@ _DEEPEST = 10
 """Steps from one name to the next in one resolution: imports, bases, types of receivers."""
 _SURE = 0.5
 """Confidence of an import below which its target is only a candidate."""
-_SELVES = {
-    "python": ("self", "cls"), "jupyter": ("self", "cls"), "rust": ("self", "Self"), "ruby": ("self",),
-    "swift": ("self", "Self"), "lua": ("self",), "php": ("this", "$this", "self", "static"), "go": (), "objective-c": ("self",),
-}  # fmt: skip
-"""What an object calls itself; `this` in other languages."""
-_FIRST_ARGUMENT = frozenset({"python", "jupyter"})
-_IMPLICIT = frozenset({"java", "kotlin", "csharp", "scala", "swift", "cpp", "dart", "php", "ruby", "objective-c"})
-"""Languages in which a bare name may be a member of the class around it."""
-_PACKAGES = frozenset({"go", "java", "kotlin", "scala", "csharp", "swift", "dart", "terraform", "php"})
-"""Languages in which the files of a folder see each other's names."""
-_OPEN_TYPES = frozenset({"go", "rust", "cpp", "csharp", "swift", "kotlin", "ruby", "objective-c", "scala"})
-"""Languages in which the members of a type may be in other files than the type."""
-_TYPE_NAMES = frozenset({"java", "csharp", "kotlin", "scala"})
-"""Languages in which a name in the place of a type means no field of that name."""
-_MEMBER_NAMES = frozenset({"java", "rust"})
-"""Languages in which a method and a field of a type may have the same name."""
-_SCRIPTS = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
-_PYTHONS = frozenset({"python", "jupyter"})
 
 
 NOTHING = Wanted(())
@@ -49,7 +32,7 @@ class Resolver:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ancestors: dict[tuple[int, int], list[Symbol]] = {}
-        self._imported: dict[int, set[int]] = {}
+        self._visible = VisibleNames(program)
 
     # -- occurrences ------------------------------------------------------------------------------------------------------
 
@@ -58,23 +41,28 @@ class Resolver:
         start, end, kind = occurrence
         if kind & MEMBER:
             return self._resolve_member(file, name, start, wanted, kind == CALL | MEMBER)
+        if rules.is_label(file, occurrence) or rules.is_variable(file, start):
+            return None
         if kind == IMPORT:
             return self._resolve_imported(file, name, start, end)
-        return self._resolve_bare(file, name, start, wanted, kind in (TYPE, INHERITANCE))
+        return self._resolve_bare(file, name, start, wanted, kind)
 
-    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Wanted, types: bool) -> Resolution | None:
-        values = self.look_up(file, name, start, 0, types)
+    def _resolve_bare(self, file: SourceFile, name: str, start: int, wanted: Wanted, kind: int) -> Resolution | None:
+        before = rules.qualified_name(file, start)
+        types = kind in (TYPE, INHERITANCE)
+        values = self._visible.in_namespace(file, name, before) if before else self.look_up(file, name, start, 0, types)
         if values is None:
             return self._by_name(file, wanted, member=False)
         found = [value for value in values if value.symbol is not None and value.kind == "symbol"]
+        found = [value for value in found if value.symbol is not None and rules.may_mean(file, value.symbol, kind)]
         if not found:
             return None
         certain = all(value.how != "several" for value in found)
         return Resolution(tuple(value.symbol for value in found if value.symbol is not None), found[0].how, certain)
 
     def _resolve_imported(self, file: SourceFile, name: str, start: int, end: int) -> Resolution | None:
-        if file.language in _PYTHONS or file.language in _SCRIPTS:
-            read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
+        if file.language in rules.PYTHONS or file.language in rules.SCRIPTS:
+            read = syntax.python_import if file.language in rules.PYTHONS else syntax.script_import
             imported = read(file.text, start, end)
             if imported is None:  # `a` of `import a as b`, or a part of the module's name
                 imported = self._aliased(file, name, start, end)
@@ -82,7 +70,7 @@ class Resolver:
                 return None
             values = self._imported_values(file, imported, 0)
         else:
-            values = self._visible(file, name, 0)
+            values = self._visible.imported(file, name, 0)
         found = [value.symbol for value in values or () if value.symbol is not None and value.kind == "symbol"]
         return Resolution(tuple(found), "import") if found else None
 
@@ -91,7 +79,7 @@ class Resolver:
         following = file.occurrences_between(end, end + 400)
         if not following or following[0][2] != IMPORT or file.text[end : following[0][0]].strip() != b"as":
             return None
-        read = syntax.python_import if file.language in _PYTHONS else syntax.script_import
+        read = syntax.python_import if file.language in rules.PYTHONS else syntax.script_import
         return read(file.text, following[0][0], following[0][1])
 
     def _resolve_member(self, file: SourceFile, name: str, start: int, wanted: Wanted, called: bool) -> Resolution | None:
@@ -132,25 +120,34 @@ class Resolver:
 
         def fits(symbol: Symbol) -> bool:
             """A constructor has the name of its class, which means the class; where types have names of their own, a type."""
-            return symbol.kind != "constructor" and (symbol.is_type or not (types and file.language in _TYPE_NAMES))
+            return symbol.kind != "constructor" and (symbol.is_type or not (types and file.language in rules.TYPE_NAMES))
 
         scopes = file.scopes_at(at)
         bindings = file.bindings(name)
         for position, scope in enumerate(scopes):
             if scope.is_type:
-                if position == 0 or file.language in _IMPLICIT:
+                if rules.has_parameters(scope) and any(binding.scope is scope for binding in bindings):
+                    own = file.own_places(name)
+                    here = [binding for binding in bindings if binding.scope is scope and binding.start not in own]
+                    if here and (position == 0 or not self.own_members(scope, name)):
+                        return self._variable(file, here, at, depth)
+                if position == 0 or file.language in rules.IMPLICIT:
                     # A bare name means an inherited member only where classes see theirs without a receiver.
-                    find = self._class_members if file.language in _IMPLICIT else self.own_members
+                    find = self._class_members if file.language in rules.IMPLICIT else self.own_members
                     members = [member for member in find(scope, name) if fits(member)]
                     if members:
                         return [Value("symbol", symbol, how="scope") for symbol in members]
                 continue
             here = [binding for binding in bindings if binding.scope is scope]
+            members = file.members(scope, name) if scope.is_module else []  # its other parts in the file included
+            if members:
+                return [Value("symbol", symbol, how="scope") for symbol in members]
             if here:
                 return self._bound(file, name, here, at, depth)
         symbols = file.top_level(name)
         if symbols:
-            return [Value("symbol", symbol, how="scope") for symbol in symbols]
+            how = "several" if rules.is_overwritten(file, bindings) else "scope"
+            return [Value("symbol", symbol, how=how) for symbol in symbols]
         own = file.own_places(name)  # a member that stands outside of its type, as in Go, is not meant by its bare name
         here = [
             binding for binding in bindings
@@ -176,13 +173,13 @@ class Resolver:
         return found
 
     def _import_binding(self, file: SourceFile, name: str, binding: Binding, depth: int) -> list[Value] | None:
-        if file.language in _PYTHONS:
+        if file.language in rules.PYTHONS:
             imported = syntax.python_import(file.text, binding.start, binding.end)
-        elif file.language in _SCRIPTS:
+        elif file.language in rules.SCRIPTS:
             imported = syntax.script_import(file.text, binding.start, binding.end)
         else:
             alias = _ALIAS.search(file.text, max(0, binding.start - 100), binding.start)
-            return self._visible(file, name if alias is None else alias.group(1).decode("utf-8", "replace"), depth)
+            return self._visible.imported(file, name if alias is None else alias.group(1).decode("utf-8", "replace"), depth)
         if imported is None:
             return []
         return self._imported_values(file, imported, depth)
@@ -205,7 +202,7 @@ class Resolver:
             if values is None:
                 return None
             how = "import" if sure >= _SURE else "several"
-            if not values and file.language in _PYTHONS and is_module_called(target, imported.name):
+            if not values and file.language in rules.PYTHONS and is_module_called(target, imported.name):
                 values = [Value("module", files=(target,), module=joined(imported.module, imported.name))]
             found += [value._replace(how=how) for value in values]
         return found
@@ -223,7 +220,7 @@ class Resolver:
         """What a name is in a module, re-exports included."""
         if depth > _DEEPEST:
             return None
-        if name == "default" and file.language in _SCRIPTS:
+        if name == "default" and file.language in rules.SCRIPTS:
             exported = syntax.default_export(file.text)
             name = exported or name
         symbols = file.top_level(name)
@@ -249,7 +246,7 @@ class Resolver:
 
     def _outside(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
         """What a name is that the file neither defines nor imports by name."""
-        if file.language in _PYTHONS or file.language in _SCRIPTS:
+        if file.language in rules.PYTHONS or file.language in rules.SCRIPTS:
             for star in file.imports:
                 if "*" in star.names and star.kind == "from":
                     for target, _ in self._program.resolve_import(file, star):
@@ -257,49 +254,7 @@ class Resolver:
                         if values:
                             return values
             return [EXTERNAL]  # a built-in or global name
-        return self._visible(file, name, depth)
-
-    def _used_names(self, file: SourceFile, name: str, depth: int) -> list[Value]:
-        """What the `use` declarations of a Rust file bind a name to, through those that re-export it."""
-        for entry in file.imports if depth <= _DEEPEST else ():
-            if entry.kind != "use" or not (name in entry.names or "*" in entry.names):
-                continue
-            taken = name if "*" in entry.names else entry.spec.rpartition("::")[2]
-            for target, _ in self._program.resolve_import(file, entry):
-                if target is not file:
-                    symbols = target.top_level(taken)
-                    found = [Value("symbol", symbol, how="import") for symbol in symbols]
-                    found = found or self._used_names(target, taken, depth + 1)
-                    if found:
-                        return found
-        return []
-
-    def _visible(self, file: SourceFile, name: str, depth: int) -> list[Value] | None:
-        """Definitions of a name in the files that a file imports, or that are in its package."""
-        used = self._used_names(file, name, depth) if file.language == "rust" else []
-        if used:
-            return used
-        namesakes = self._program.namesakes(name, file.ecosystem)
-        if file.language in _PACKAGES:
-            near = namesakes.by_folder.get(file.folder)
-            if near:
-                return choose(near, "package")
-        if namesakes.by_file:
-            imported = self._imported_files(file)
-            seen = [symbol for number, symbols in namesakes.by_file.items() if number in imported for symbol in symbols]
-            if seen:
-                return choose(seen, "import")
-        # What none of them defines is outside of the tree; a member may be meant where classes see theirs without a receiver.
-        if not namesakes.defined:
-            return [EXTERNAL]
-        return None if file.language in _IMPLICIT or namesakes.by_file else [EXTERNAL]
-
-    def _imported_files(self, file: SourceFile) -> set[int]:
-        known = self._imported.get(file.number)
-        if known is None:
-            known = {target.number for entry in file.imports for target, _ in self._program.resolve_import(file, entry)}
-            self._imported[file.number] = known
-        return known
+        return self._visible.named(file, name, depth)
 
     # -- receivers --------------------------------------------------------------------------------------------------------
 
@@ -329,7 +284,7 @@ class Resolver:
         owner = self._self_class(file, segment)
         if owner is not None:
             return [Value("object", owner, how="self")]
-        if segment.name == "super":
+        if segment.name == rules.SUPERS.get(file.language, "super"):
             around = next((scope for scope in file.scopes_at(segment.start) if scope.is_type), None)
             bases = None if around is None else self.bases(around)
             return None if bases is None else [Value("object", base, how="super") for base in bases]
@@ -344,15 +299,16 @@ class Resolver:
 
     def _self_class(self, file: SourceFile, segment: syntax.Segment) -> Symbol | None:
         """The class around a receiver that is the object itself."""
-        if segment.indexed or segment.called or segment.name not in _SELVES.get(file.language, ("this",)):
+        if segment.indexed or segment.called or segment.name not in rules.SELVES.get(file.language, ("this",)):
             return None
         scopes = file.scopes_at(segment.start)
-        if file.language in _FIRST_ARGUMENT and not any(scope.is_function for scope in scopes):
+        if file.language in rules.FIRST_ARGUMENT and not any(scope.is_function for scope in scopes):
             return None
         around = next((scope for scope in scopes if scope.is_type), None)
         if around is not None or not scopes:
             return around
-        return self._owner(scopes[-1])
+        outermost = [scope for scope in scopes if not scope.is_module]
+        return self._owner(outermost[-1]) if outermost else None
 
     def _owner(self, symbol: Symbol) -> Symbol | None:
         """The type that a definition outside of it belongs to."""
@@ -365,7 +321,7 @@ class Resolver:
 
     def _named_module(self, file: SourceFile, name: str) -> Value | None:
         """The files of an imported package that a receiver names, where imports bind the last part of their path."""
-        if file.language in _PYTHONS or file.language in _SCRIPTS:
+        if file.language in rules.PYTHONS or file.language in rules.SCRIPTS:
             return None
         for entry in file.imports:
             if entry.spec.replace("::", "/").replace(".", "/").rpartition("/")[2] == name or name in entry.names:
@@ -384,6 +340,8 @@ class Resolver:
             if value.kind != "symbol" or symbol is None:
                 if value.kind == "object" and segment.called:
                     return None
+                found.append(value)
+            elif symbol.is_module:
                 found.append(value)
             elif symbol.is_type:
                 made = segment.called or new
@@ -498,6 +456,8 @@ class Resolver:
             return found
         if value.symbol is None:
             return None
+        if value.symbol.is_module:
+            return self._visible.inside(value.symbol, name)
         if not value.symbol.is_type:
             return []
         members = self._class_members(value.symbol, name)
@@ -516,12 +476,12 @@ class Resolver:
     def own_members(self, symbol: Symbol, name: str) -> list[Symbol]:
         """The definitions of a member in a class itself."""
         members = symbol.file.members(symbol, name)
-        if not members and symbol.file.language in _OPEN_TYPES:
+        if not members and symbol.file.language in rules.OPEN_TYPES:
             own = symbol.definition.name
             members = [
                 entry for entry in self._program.members_by_owner(name).get(own, ())
-                if entry.file.ecosystem == symbol.file.ecosystem
-                and entry.file.number in self._program.containing(own)  # a file with a member of a type names the type
+                if entry.file.number in self._program.containing(own)  # a file with a member of a type names the type
+                and rules.may_hold(symbol, entry)
             ]  # fmt: skip
         return members
 
@@ -549,8 +509,8 @@ class Resolver:
         file, definition = symbol.file, symbol.definition
         found: list[Symbol] = []
         _, end = file.name_place(symbol)
-        for start, stop, kind in file.occurrences_between(end, min(definition.end_byte, end + 2_000)):
-            if kind & ~MEMBER != INHERITANCE or file.scope_at(start) is not symbol:
+        for start, stop, kind in file.bases_between(end, min(definition.end_byte, end + 2_000)):
+            if file.scope_at(start) is not symbol:
                 continue
             name = file.text[start:stop].decode("utf-8", "replace")
             if kind & MEMBER:
@@ -594,4 +554,4 @@ def _fitting(values: list[Value], called: bool) -> list[Value]:
     """Of a method and a field of one name the one that is called, or is not; in Rust and Java both may be there."""
     apart = [value for value in values if value.symbol is None or value.symbol.is_type or value.symbol.is_function == called]
     languages = {value.symbol.file.language for value in values if value.symbol is not None}
-    return apart if apart and languages <= _MEMBER_NAMES else values
+    return apart if apart and languages <= rules.MEMBER_NAMES else values

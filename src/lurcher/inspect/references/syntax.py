@@ -46,7 +46,7 @@ class Chain(NamedTuple):
 
 def find_receiver(text: bytes, start: int) -> Chain | None:
     """The expression before the dot before a member; None where it is something else than a chain of names."""
-    start -= text[start - 1 : start] == b"#"
+    start -= text[start - 1 : start] in (b"#", b"$")
     at = _skip_operator(text, _strip_back(text, start))
     return None if at is None else chain_before(text, at)
 

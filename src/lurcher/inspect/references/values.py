@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lurcher.inspect.references.rules import is_same
 from lurcher.runtime.stdlib import NamedTuple
 
 TYPE_CHECKING = False
@@ -33,8 +34,7 @@ EXTERNAL = Value("external")
 
 def choose(symbols: list[Symbol], how: str) -> list[Value]:
     """Definitions of one thing, such as overloads, are certain; of several things they are not."""
-    same = len({(symbol.file.path, symbol.definition.container) for symbol in symbols}) == 1
-    return [Value("symbol", symbol, how=how if same else "several") for symbol in symbols]
+    return [Value("symbol", symbol, how=how if is_same(symbols) else "several") for symbol in symbols]
 
 
 def is_module_called(file: SourceFile, name: str) -> bool:
