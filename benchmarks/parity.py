@@ -115,8 +115,11 @@ def questions(here: Engine, text: str, *, further: bool) -> dict[str, Callable[[
     return made
 
 
-NOT_COMPARED = ("index", "timings_ms", "degraded", "next", "certain", "total", "why", "confidence")
-"""How current an index is; how many hits there are, and ranks in lanes, which are those of candidates in a store."""
+NOT_COMPARED = (
+    "index", "timings_ms", "degraded", "next", "certain", "total", "named", "at_least", "why", "confidence",
+)  # fmt: skip
+"""How current an index is; how many hits there are, and ranks in lanes, which are those of candidates in a store. The counts
+of a store say that they are "at least"."""
 
 
 def told(engine: Engine, ask: Callable[[Engine], Any]) -> Any:

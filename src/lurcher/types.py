@@ -585,6 +585,8 @@ class Answer(Record):
             total = f"{'at least ' if self.at_least else ''}{self.total:,}"
             return f"{shown} of {total} hits" if shown == len(self.hits) else f"{shown} of {total} places, in {hits}"
         places = "1 place" if self.named == 1 else f"{self.named:,} places"
+        if self.at_least:
+            places = f"at least {places}"
         left = self.total - self.named
         return f"{hits}; the name is in {places}, {left:,} more {'has' if left == 1 else 'have'} parts of it"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.errors import BroadRoot, ConfigError, PathError, UsageError
+from lurcher.errors import BroadRoot, ConfigError, LurcherError, PathError, UsageError
 from lurcher.indexing import repositories, vocabulary
 from lurcher.indexing.repositories import add_repositories, read_repositories, remove_repositories
 from lurcher.indexing.vocabulary import Vocabulary, choose_repositories, hash_term, read_vocabulary
@@ -184,6 +186,56 @@ def test_a_repository_that_is_gone_does_not_stop_the_others(workspace: Repositor
     entries = {entry["name"]: entry for entry in workspace.refresh()}
     assert "problem" in entries["zoo"] and "problem" not in entries["shop"]
     assert RepositoryEngine.open().search("the total").hits[0].repository == "shop"
+
+
+def test_a_repository_that_is_gone_is_told_apart_from_one_without_an_index(
+    workspace: RepositoryEngine, folder: Path
+) -> None:
+    (folder / "zoo").rename(folder / "moved")
+    answer = RepositoryEngine.open().search("the total")
+    (note,) = [note for note in answer.degraded if "zoo" in note.reason]
+    assert "no longer there" in note.reason and "workspace remove" in str(note.hint)
+    problems = {entry["name"]: entry.get("problem", "") for entry in RepositoryEngine.open().status()}
+    assert "is gone" in problems["zoo"] and not problems["shop"]
+
+
+def make_index_a_link(repository: Path) -> None:
+    (repository / ".lurcher").rename(repository / "elsewhere")
+    (repository / ".lurcher").symlink_to(repository / "elsewhere")
+
+
+def break_settings(repository: Path) -> None:
+    (repository / "lurcher.toml").write_text("this is [not toml")
+
+
+def name_a_store(repository: Path) -> None:
+    (repository / "lurcher.toml").write_text('[store]\nurl = "postgres://elsewhere/x"\n')
+
+
+@pytest.mark.parametrize("spoil", [make_index_a_link, break_settings, name_a_store])
+def test_a_repository_that_cannot_be_opened_is_named_and_does_not_stop_the_others(
+    workspace: RepositoryEngine, folder: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(folder / "zoo")
+    again = RepositoryEngine.open()
+    for mode in (None, "literal"):
+        answer = again.search("total", mode=mode)
+        assert {hit.repository for hit in answer.hits} == {"shop"}
+        (note,) = [note for note in answer.degraded if "zoo" in note.reason]
+        assert "was not searched" in note.reason and note.hint
+    with pytest.raises(LurcherError):
+        again.search("total", repositories=["zoo"])
+    assert [entry["name"] for entry in again.status()] == ["mail", "shop", "zoo"]
+
+
+def test_two_processes_that_add_at_once_both_succeed(folder: Path) -> None:
+    code = "import sys; from lurcher.indexing.repositories import add_repositories; add_repositories([sys.argv[1]])"
+    names = [f"many{number}" for number in range(8)]
+    for name in names:
+        (folder / name).mkdir()
+    running = [subprocess.Popen([sys.executable, "-c", code, str(folder / name)]) for name in names]
+    assert [process.wait(60) for process in running] == [0] * len(names)
+    assert [entry.name for entry in read_repositories()] == names
 
 
 def test_history_is_asked_of_one_repository(workspace: RepositoryEngine) -> None:

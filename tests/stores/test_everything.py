@@ -149,7 +149,13 @@ def test_commits_stay_when_a_machine_without_them_writes(
     (root / "src/new.py").write_text("def brand_new():\n    pass\n")
     with Engine.open(root, root=root, index_dir=tmp_path / "another", store=place, project="acme/shop") as other:
         assert other.index()["sent"][0]["commits"] == 3
-    assert away.exists("brand_new").exists and away.history("retry more often").hits
+        assert away.exists("brand_new").exists and away.history("retry more often").hits
+        assert not any("in the store end at" in note.reason for note in away.history("retry more often").degraded)
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "wombats: accelerate them")
+        other.index()
+    for answer in (away.history("accelerate wombats"), away.search("accelerate wombats", sources=["all"])):
+        assert any("in the store end at" in note.reason for note in answer.degraded), "the newest commits are missing"
 
 
 def test_a_project_without_commits_says_so(

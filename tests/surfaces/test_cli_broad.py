@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -151,6 +152,13 @@ def test_broad_folders_are_recognised(tmp_path: Path, monkeypatch: pytest.Monkey
     for place in ("/usr/src/linux", "/tmp/project", str(tmp_path), "/srv", "/work", "/home/ada/project"):
         assert not breadth(Root(place, False, ""))
     assert not breadth(Root("/etc", True, ""))  # as etckeeper has it
+    own = tmp_path / "ada"
+    own.mkdir()
+    assert not breadth(Root(str(own), False, ""))
+    account = SimpleNamespace(pw_dir=str(own))
+    monkeypatch.setattr("pwd.getpwuid", lambda user: account)
+    assert breadth(Root(str(own), False, "")) == "a home folder", "HOME may say something else, as under sudo"
+    assert not breadth(Root(str(own / "project"), False, "")) and not breadth(Root(str(own), True, ""))
     monkeypatch.setattr(os.path, "ismount", lambda path: True)
     assert breadth(Root("/mnt/c", False, "")) and breadth(Root("/media/ada/disk", False, ""))
     assert not breadth(Root("/workspace", False, ""))

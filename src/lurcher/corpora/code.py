@@ -348,6 +348,7 @@ def findings_of(
     focus = Focus(context)
     places = locate_hits(snapshot, ranked.ranking, query.context, focus)
     at_least = getattr(context.lanes.get("literal"), "partial", False) or getattr(places, "partial", False)
+    at_least = at_least or snapshot.is_partial
     clock.lap("ranking")
     fingerprint = cursors.make_fingerprint(query, root=root, generation=snapshot.generation, checksum=checksum, options=options)
     languages, of_patterns = _pattern_notes(query, context, len(places))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +16,12 @@ from lurcher.sources import breadth, find_root
 from lurcher.storage import disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _NAME = "workspace.json"
 _MOST = 10_000
+_LOCK_SECONDS = 10.0
+"""How long a change of the list waits for another one, which takes milliseconds."""
 
 
 class Repository(NamedTuple):
@@ -49,6 +52,18 @@ def read_repositories() -> list[Repository]:
     return sorted(entries)
 
 
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Read and write the list as one step: of two processes that change it at once, neither loses what the other added."""
+    folder = data_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = disk.IndexLock.acquire(folder / f"{_NAME}.lock", _LOCK_SECONDS)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _write_repositories(repositories: Iterable[Repository]) -> None:
     path = data_folder() / _NAME
     entries = [{"name": entry.name, "path": entry.place} for entry in sorted(repositories)]
@@ -62,18 +77,20 @@ def add_repositories(patterns: Sequence[str], *, broad: bool = False) -> list[Re
     A home folder, a whole disk or a system folder is an error unless it is allowed to be so `broad`. A folder among many that
     matched and is no repository is left out; one that was named is taken as it is.
     """
-    known = read_repositories()
-    places = {entry.place for entry in known}
-    added: list[Repository] = []
-    for place in _matching_roots(patterns, broad):
-        if place not in places:
-            places.add(place)
-            added.append(Repository(_free_name(place, {entry.name for entry in (*known, *added)}), place))
-    if len(known) + len(added) > _MOST:
-        raise UsageError(f"a workspace has at most {_MOST:,} repositories", "name fewer")
-    if added:
-        _write_repositories([*known, *added])
-    return added
+    found = _matching_roots(patterns, broad)
+    with _writing():
+        known = read_repositories()
+        places = {entry.place for entry in known}
+        added: list[Repository] = []
+        for place in found:
+            if place not in places:
+                places.add(place)
+                added.append(Repository(_free_name(place, {entry.name for entry in (*known, *added)}), place))
+        if len(known) + len(added) > _MOST:
+            raise UsageError(f"a workspace has at most {_MOST:,} repositories", "name fewer")
+        if added:
+            _write_repositories([*known, *added])
+        return added
 
 
 def _matching_roots(patterns: Sequence[str], broad: bool) -> list[str]:
@@ -117,15 +134,16 @@ def remove_repositories(names: Sequence[str]) -> list[Repository]:
     """Remove repositories by name, folder or pattern; their indexes stay. An error where one matches nothing."""
     from fnmatch import fnmatchcase
 
-    known = read_repositories()
-    gone: list[Repository] = []
-    for name in names:
-        place = os.path.realpath(os.path.expanduser(name))
-        found = [entry for entry in known if entry.name == name or entry.place == place or fnmatchcase(entry.name, name)]
-        if not found:
-            raise unknown_repository(name, known)
-        gone += [entry for entry in found if entry not in gone]
-    _write_repositories(entry for entry in known if entry not in gone)
+    with _writing():
+        known = read_repositories()
+        gone: list[Repository] = []
+        for name in names:
+            place = os.path.realpath(os.path.expanduser(name))
+            found = [entry for entry in known if entry.name == name or entry.place == place or fnmatchcase(entry.name, name)]
+            if not found:
+                raise unknown_repository(name, known)
+            gone += [entry for entry in found if entry not in gone]
+        _write_repositories(entry for entry in known if entry not in gone)
     for entry in gone:
         disk.remove_file(entry.vocabulary_path)
     return gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -92,6 +93,9 @@ class RepositoryEngine:
             hint = Template("name one repository with {repo}")
             raise UsageError(f"a workspace is searched for code and notes, not for {', '.join(sources)}", hint)
         names, notes = self._choose(text, mode, selected)
+        if len(selected) > 1:
+            names, problems = self._leave_out_broken(names)
+            notes = (*notes, *problems)
         if not names:
             return _no_answer(text, mode, detect_intent(text), notes)
         by_name = {entry.name: entry for entry in selected}
@@ -114,24 +118,46 @@ class RepositoryEngine:
             notes.append(Degraded("workspace", reason, Template("name others with {repo}")))
         return sorted(names), tuple(notes)
 
+    def _leave_out_broken(self, names: Sequence[str]) -> tuple[list[str], tuple[Degraded, ...]]:
+        """Those of the chosen repositories that can be opened, and what is wrong with the others."""
+        able: list[str] = []
+        notes: list[Degraded] = []
+        for name in names:
+            try:
+                self._index(self._members[name].repository)
+                able.append(name)
+            except (LurcherError, OSError) as error:
+                notes.append(_problem_note(name, error))
+        return able, tuple(notes)
+
     def _current_vocabularies(self, selected: Sequence[Repository], notes: list[Degraded]) -> dict[str, Vocabulary]:
         """The words of every repository that has an index; those that changed since are read again, a few at a time."""
         found: dict[str, Vocabulary] = {}
-        missing, renewed = [], 0
+        missing: list[str] = []
+        gone: list[str] = []
+        renewed = 0
         for repository in selected:
-            identity = manifest_identity(self._member(repository).folder)
+            try:
+                identity = manifest_identity(self._member(repository).folder)
+            except LurcherError as error:
+                if len(selected) == 1:
+                    raise
+                notes.append(_problem_note(repository.name, error))
+                continue
             words = self._vocabularies.get(repository.name) or read_vocabulary(str(repository.vocabulary_path))
             if identity is not None and (words is None or (words.identity != identity and renewed < _MAX_RENEWED)):
                 renewed += 1
                 words = self._renew(repository) or words
             if identity is None or words is None:
-                missing.append(repository.name)
+                (missing if os.path.isdir(repository.place) else gone).append(repository.name)
                 continue
             found[repository.name] = self._vocabularies[repository.name] = words
         if missing:
-            reason = f"{format_count(len(missing), 'repository', 'repositories')} without an index: {', '.join(missing[:5])}"
-            more = ", …" if len(missing) > 5 else ""
-            notes.append(Degraded("workspace", reason + more, "run: lurcher workspace refresh"))
+            reason = f"{format_count(len(missing), 'repository', 'repositories')} without an index: {_name_some(missing)}"
+            notes.append(Degraded("workspace", reason, "run: lurcher workspace refresh"))
+        if gone:
+            reason = f"{format_count(len(gone), 'repository is', 'repositories are')} no longer there: {_name_some(gone)}"
+            notes.append(Degraded("workspace", reason, "run: lurcher workspace remove NAME"))
         return found
 
     def _renew(self, repository: Repository) -> Vocabulary | None:
@@ -195,13 +221,28 @@ class RepositoryEngine:
         """Each repository with its folder, whether it has an index, and how many units; read without changing anything."""
         entries = []
         for repository in self.repositories:
-            identity = manifest_identity(self._member(repository).folder)
+            entry: dict[str, Any] = {"name": repository.name, "path": repository.place}
+            try:
+                identity = manifest_identity(self._member(repository).folder)
+            except LurcherError as error:
+                identity, entry["problem"] = None, error.message
+            if not os.path.isdir(repository.place):
+                entry["problem"] = f"{repository.place} is gone"
             words = read_vocabulary(str(repository.vocabulary_path))
-            entries.append({
-                "name": repository.name, "path": repository.place, "indexed": identity is not None,
-                "units": words.units if words is not None and identity is not None else None,
-            })  # fmt: skip
+            entry["indexed"] = identity is not None
+            entry["units"] = words.units if words is not None and identity is not None else None
+            entries.append(entry)
         return entries
+
+
+def _problem_note(name: str, error: LurcherError | OSError) -> Degraded:
+    if isinstance(error, LurcherError):
+        return Degraded("workspace", f"{name} was not searched: {error.message}", error.hint)
+    return Degraded("workspace", f"{name} was not searched: {error}", "run: lurcher doctor")
+
+
+def _name_some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def _no_answer(text: str, mode: str | None, intent: str, notes: tuple[Degraded, ...]) -> Answer:

@@ -114,7 +114,19 @@ def breadth(root: Root) -> str:
         return ""
     if place in _SYSTEM:
         return "a folder of the system"
+    if _is_home(place):
+        return "a home folder"
     return "a whole disk" if place.startswith(_DISKS) and os.path.ismount(place) else ""
+
+
+def _is_home(place: str) -> bool:
+    """Whether a folder is the home of whoever owns it, as under `sudo` or where HOME says something else."""
+    try:
+        import pwd
+
+        return os.path.realpath(pwd.getpwuid(os.stat(place).st_uid).pw_dir) == place
+    except (ImportError, KeyError, OSError):
+        return False
 
 
 def _in_work_tree(top: str, target: str, folder: str) -> Root:

@@ -282,6 +282,11 @@ class Snapshot(DefinitionSnapshot):
         """Whether a term that a segment has is in a live file."""
         return self._all_live or any(len(self.postings(family, term)[0]) for family in (*UNIT_FAMILIES, *FILE_FIELDS))
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether there are files that it does not hold, so that what is counted in it is not all there is."""
+        return False
+
     def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
         """The number of units that have the first of `terms`, and of units that have any of them.
 

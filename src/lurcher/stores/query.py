@@ -159,9 +159,11 @@ def sparse_query(plan: Plan, known: MergedVocabulary, units: int, settings: Sett
     """The terms of the query, weighted by how rare each is among `units` units."""
     groups = []
     for group in plan.groups:
-        each = [known.units_with(term) for term in (group.word, *group.forms)]
+        forms = (group.word, *group.forms)
+        each, together = [known.units_with(term) for term in forms], known.units_with_any(forms)
         if any(each):
-            groups.append((group, group.weight * compute_group_idf(units, each[0], min(sum(each), units))))
+            together = sum(each) if together is None else together
+            groups.append((group, group.weight * compute_group_idf(units, each[0], min(together, units))))
     if plan.intent == REPORT:
         groups = sorted(groups, key=lambda item: (-item[1], item[0].word))[: REPORT_TERMS]
     weights: dict[str, float] = {}

@@ -15,12 +15,13 @@ from lurcher.query import Plan, Query, make_plan
 from lurcher.query.validate import matches_glob
 from lurcher.runtime.process import LruCache
 from lurcher.storage.segment import FORMAT as TABLES
+from lurcher.stores import overlaps
 from lurcher.stores.base import Candidate, Head, Question, Sparse, Store, StoreChanged
 from lurcher.stores.query import SparseQuery, dense_query, name_query, sparse_query
 from lurcher.stores.records import RECORD_FORMAT as RECORDS
 from lurcher.stores.records import AssembledSegment, Record, decode_record
 from lurcher.stores.snapshot import FetchedProject, MergedVocabulary, SharedSnapshot
-from lurcher.stores.vocabulary import Page, Vocabulary
+from lurcher.stores.vocabulary import Pages, Vocabulary
 from lurcher.types import Degraded, Filter
 from lurcher.vectors import Model
 
@@ -72,7 +73,7 @@ class StoreSearcher:
         self._store, self.projects, self._settings = store, tuple(projects), settings
         self._lock = threading.Lock()
         self._records = LruCache(_CACHED_BYTES)
-        self._pages: dict[tuple[str, int, str], dict[str, Page | None]] = {}
+        self._pages: dict[tuple[str, int, str], Pages] = {}
 
     def labels(self) -> list[str]:
         """The prefix of the paths of each project."""
@@ -164,7 +165,8 @@ class StoreSearcher:
                 self._pages = {key: pages for key, pages in self._pages.items() if key[0] != name}
                 self._pages[place] = {}
             pages = self._pages[place]
-        return Vocabulary(lambda names: self._store.pages(name, head.generation, names), pages)
+        has_overlaps = head.more.get(overlaps.HEAD_KEY) == overlaps.FORMAT
+        return Vocabulary(lambda names: self._store.pages(name, head.generation, names), pages, overlaps=has_overlaps)
 
     @staticmethod
     def _dims(head: Head, model: Model) -> int:

@@ -72,6 +72,11 @@ class MergedVocabulary:
         """In how many units of all projects a term occurs."""
         return sum(stats.units for vocabulary in self._vocabularies if (stats := vocabulary.stats(term)) is not None)
 
+    def units_with_any(self, terms: Sequence[str]) -> int | None:
+        """In how many units any of some forms of a word occurs; None where a project does not have that."""
+        found = [vocabulary.units_with_any(terms) for vocabulary in self._vocabularies]
+        return None if None in found else sum(count for count in found if count is not None)
+
     def folders_with(self, term: str) -> int:
         return sum(stats.folders for vocabulary in self._vocabularies if (stats := vocabulary.stats(term)) is not None)
 
@@ -117,11 +122,19 @@ class SharedSnapshot(Snapshot):
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
         return self.words.terms_with_prefix(prefix, family, most)
 
+    @property
+    def is_partial(self) -> bool:
+        return not self._whole
+
     def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
-        """How often terms share a unit is not known for whole projects; it is estimated from the fetched files."""
+        """Those of the whole projects. One that an older version wrote does not say how often terms share a unit; that is
+        estimated from the fetched files."""
         if self._whole:
             return counts[0], together
         overall = [self.words.units_with(term) for term in terms[: len(counts)]]
+        known = self.words.units_with_any(terms[: len(counts)])
+        if known is not None:
+            return overall[0], known
         if overall == list(counts):  # every unit that has one of them was fetched
             return counts[0], together
         highest, total, here = max(overall), sum(overall), sum(counts)

@@ -22,7 +22,7 @@ from lurcher.lanes.lexical import FIELD_WEIGHTS
 from lurcher.storage.manifest import NO_SEGMENT, Manifest
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.vectors import read_vectors
-from lurcher.stores import records
+from lurcher.stores import overlaps, records
 from lurcher.stores.base import Head, Listed, Store, StoredFile
 from lurcher.stores.export import ExportItem, export_files
 from lurcher.stores.files import CODE, FORMAT, HISTORY, LocalPart, write_files
@@ -207,6 +207,8 @@ class _Sync:
         """Whether files and pages are those of the head, so that terms need not be counted."""
         if self._head is None or self._head.more.get("keys") != _digest(local_files):
             return False
+        if self._head.more.get(overlaps.HEAD_KEY) != overlaps.FORMAT:
+            return False
         return contents == self._store.pages(self._project, self._head.generation, [CONTENTS]).get(CONTENTS)
 
     def _write_pages(self, local_files: Iterable[str]) -> int:
@@ -218,7 +220,8 @@ class _Sync:
         if self._pages_unchanged(local_files, stored):
             return 0
         known = decode_json(stored)
-        pages = dict(encode_pages(count_terms(self._snapshot), newest_versions(self._snapshot)))
+        words, shared = count_terms(self._snapshot)
+        pages = dict(encode_pages(words, newest_versions(self._snapshot), shared))
         if self._textual and self._dims:
             pages[SAMPLE] = self._sample()
         digests = {name: page_digest(data) for name, data in pages.items()}
@@ -278,6 +281,7 @@ class _Sync:
             "model": self._model,
             "root": self._root,
             "salt": self._salt,
+            overlaps.HEAD_KEY: overlaps.FORMAT,
             **head_entry(self._sparse),
         }
         now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -19,6 +19,8 @@ from lurcher.storage.merge import expand_ranges
 from lurcher.storage.postings import open_lists, read_lists
 from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, FILES, UNIT_FAMILIES, Segment
 from lurcher.storage.snapshot import Snapshot
+from lurcher.stores import overlaps
+from lurcher.stores.overlaps import OverlapCounter, SegmentOverlaps
 from lurcher.stores.records import damaged_error, decode, encode
 
 if TYPE_CHECKING:
@@ -60,16 +62,21 @@ _MAX_PREFIXES, _MAX_LOOKUPS = 64, 1000
 """Lookups of a page that are cached: a query looks the same terms up again and again."""
 
 
-def count_terms(snapshot: Snapshot) -> dict[bytes, TermStats]:
-    """Every term of the live files of a local index."""
+def count_terms(snapshot: Snapshot) -> tuple[dict[bytes, TermStats], OverlapCounter]:
+    """Every term of the live files of a local index, and which forms of a word share units."""
     found: dict[bytes, TermStats] = {}
+    overlaps = OverlapCounter(snapshot.segments)
     for segment in snapshot.segments:
+        shared = overlaps.start(segment)
         for first in range(0, int(segment.meta["terms"]), _TERM_BATCH):
-            _count_range(segment, first, min(first + _TERM_BATCH, int(segment.meta["terms"])), found)
-    return found
+            _count_range(segment, first, min(first + _TERM_BATCH, int(segment.meta["terms"])), found, shared)
+        shared.finish()
+    return found, overlaps
 
 
-def _count_range(segment: Segment, first: int, last: int, found: dict[bytes, TermStats]) -> None:
+def _count_range(
+    segment: Segment, first: int, last: int, found: dict[bytes, TermStats], shared: SegmentOverlaps
+) -> None:
     """Add the counts of the terms [first, last) of a segment."""
     import numpy as np
 
@@ -105,7 +112,9 @@ def _count_range(segment: Segment, first: int, last: int, found: dict[bytes, Ter
             elif family not in DEFINITION_FIELDS:
                 keys.append((terms << 32) | owners)
     files += np.bincount(np.unique(np.concatenate(holders)) >> 32, minlength=many)
-    units = np.bincount(np.unique(np.concatenate(keys)) >> 32, minlength=many)
+    unique = np.unique(np.concatenate(keys))
+    units = np.bincount(unique >> 32, minlength=many)
+    shared.add(first, last, (unique >> 32) + first, unique & 0xFFFFFFFF)
     for number in np.flatnonzero(families).tolist():
         stats = found.setdefault(segment.term_at(first + number), TermStats())
         stats.units += int(units[number])
@@ -133,7 +142,9 @@ def decode_sample(page: bytes | None) -> tuple[NDArray[np.int8], NDArray[np.floa
     return np.frombuffer(raw, "i1", count * dims, 4 + 4 * count).reshape(count, dims), scales
 
 
-def encode_pages(words: Mapping[bytes, TermStats], versions: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+def encode_pages(
+    words: Mapping[bytes, TermStats], versions: Mapping[str, int], overlaps: OverlapCounter
+) -> Iterator[tuple[str, bytes]]:
     """Every page of a project, with its name."""
     by_page: dict[str, list[bytes]] = {}
     for term in sorted(words):
@@ -144,6 +155,7 @@ def encode_pages(words: Mapping[bytes, TermStats], versions: Mapping[str, int]) 
             _STATS.pack(stats.units, stats.folders, stats.files, stats.families) for stats in map(words.__getitem__, terms)
         )
         yield name, encode(struct.pack("<I", len(terms)) + numbers + b"\0" + b"\0".join(terms) + b"\0")
+    yield from overlaps.pages()
     if versions:
         yield VERSIONS, encode(json.dumps(dict(sorted(versions.items()))).encode())
 
@@ -237,16 +249,20 @@ class Page:
         return [term for term, here in zip(found, bits, strict=True) if here >> bit & 1]
 
 
+Families = Mapping[str, "overlaps.Family | None"]
+"""What a page of overlaps has."""
+Pages = dict[str, "Page | Families | None"]
 Fetch = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
 class Vocabulary:
     """The terms of one project at one generation, for one query. Pages are loaded when they are needed."""
 
-    def __init__(self, fetch: Fetch, pages: dict[str, Page | None] | None = None) -> None:
-        """`pages` are those that other queries have loaded already; new ones are added to it."""
-        self._fetch = fetch
-        self._pages: dict[str, Page | None] = {} if pages is None else pages
+    def __init__(self, fetch: Fetch, pages: Pages | None = None, *, overlaps: bool = False) -> None:
+        """`pages` are those that other queries have loaded already; new ones are added to it. `overlaps`: whether the project
+        has pages of them."""
+        self._fetch, self._has_overlaps = fetch, overlaps
+        self._pages: Pages = {} if pages is None else pages
         self._versions: dict[str, Any] | None = None
         self._missing: set[str] | None = None
 
@@ -260,10 +276,14 @@ class Vocabulary:
             found = self._fetch(missing)
             for name in missing:
                 data = found.get(name)
-                self._pages[name] = Page(data) if data else None
+                read = overlaps.decode_page if name.startswith(overlaps.PAGES) else Page
+                self._pages[name] = read(data) if data else None
 
     def _page(self, term: str) -> Page | None:
-        name = page_name(term)
+        found = self._load_page(page_name(term))
+        return found if isinstance(found, Page) else None
+
+    def _load_page(self, name: str) -> Page | Families | None:
         if name not in self._pages:
             if self._missing is not None:
                 self._missing.add(name)
@@ -274,6 +294,19 @@ class Vocabulary:
     def stats(self, term: str) -> TermStats | None:
         page = self._page(term)
         return None if page is None else page.get(term.encode("utf-8", "surrogatepass"))
+
+    def units_with_any(self, terms: Sequence[str]) -> int | None:
+        """In how many units any of some forms of one word occurs; None where the project does not have that."""
+        families = {overlaps.family_of(term) for term in terms}
+        if not self._has_overlaps or len(families) > 1:
+            return None
+        family = families.pop()
+        page = self._load_page(overlaps.page_name(family))
+        total = sum(found.units for term in terms if (found := self.stats(term)) is not None)
+        if not isinstance(page, Mapping) or family not in page:
+            return total  # no unit has two of them
+        known = page[family]
+        return None if known is None else total - overlaps.count_shared(known, terms)
 
     def with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
         """Terms with a prefix of at least `PREFIX_LENGTH` characters, sorted."""

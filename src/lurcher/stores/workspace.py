@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -158,10 +158,19 @@ class SharedHistory(HistoryIndex):
                 manifest = self.store.read_manifest(part)
                 self._known = part.manifest, manifest, open_history(self.store, manifest, self.model.digest)
             _, manifest, history = self._known
-        notes = (*self._index.view(progress).degraded, *self._notes(manifest, history, manifest.head))
+        notes = (
+            *self._index.view(progress).degraded, *self._age_notes(manifest), *self._notes(manifest, history, manifest.head)
+        )  # fmt: skip
         return HistoryView(
             history, manifest, notes, False, lambda: self._load_verdicts(manifest, history), self._index.about
         )
+
+    def _age_notes(self, manifest: HistoryManifest) -> Iterator[Degraded]:
+        """Says so where the code was sent after the commits, so that the newest of them are missing."""
+        code, commits = self._index.head.commit, manifest.head.sha
+        if code and commits and code != commits:
+            reason = f"the commits of {self._index.project} in the store end at {commits[:10]}, and its code is at {code[:10]}"
+            yield Degraded("history", reason, Template("in a checkout of it: {index: history store=URL}"))
 
     def existing_view(self) -> HistoryView | None:
         return self.view(silent) if self.has_index() else None

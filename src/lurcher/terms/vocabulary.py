@@ -246,6 +246,14 @@ def abbreviations(word: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def list_abbreviations() -> list[tuple[str, str]]:
+    """All pairs of a word and an abbreviation of it."""
+    found = []
+    for long, *short in map(str.split, _ABBREVIATIONS.strip().split("\n")):
+        found += [(long, other) for other in short]
+    return found
+
+
 _STEP2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),
     ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"), ("ator", "ate"),

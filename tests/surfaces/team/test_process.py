@@ -106,6 +106,7 @@ def test_a_new_token_is_printed_once_and_its_line_is_for_the_file() -> None:
     assert len(token) >= 40
     assert token not in done.stdout
     assert run("--new-token", "a b").returncode == 2
+    assert run("--new-token", "").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,11 @@ def test_a_new_token_is_printed_once_and_its_line_is_for_the_file() -> None:
     [
         (["--tokens", "none"], "needs a store"),
         (["--store", "postgres://127.0.0.1/x", "--tokens", "/nowhere/tokens"], "cannot be read"),
-        (["--store", "postgres://127.0.0.1/x", "--host", "0.0.0.0"], "a token is needed"),
+        (["--store", "postgres://127.0.0.1/x", "--host", "0.0.0.0"], "--new-token NAME"),
+        (["--store", "postgres://127.0.0.1/x", "--tokens", ""], "has no name"),
+        (["--tokens", ""], "needs a store"),
+        (["--rate", "5"], "needs a store"),
+        (["--log-queries"], "needs a store"),
         (["--store", "postgres://127.0.0.1/x", "."], "no folders"),
         (["--store", "postgres://127.0.0.1/x", "--rate", "0"], "rate"),
     ],

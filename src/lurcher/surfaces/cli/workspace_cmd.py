@@ -31,7 +31,7 @@ def run_workspace(parsed: Namespace) -> int:
         print_json({"repositories": entries})
     else:
         _print_entries(parsed.action, entries)
-    if any("problem" in entry for entry in entries):
+    if parsed.action != "list" and any("problem" in entry for entry in entries):
         return ERROR
     return FOUND if entries or parsed.action == "add" else NOTHING
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from lurcher.errors import ConfigError, MissingExtra, UsageError
+from lurcher.errors import ConfigError, MissingExtra, Template, UsageError
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
@@ -47,10 +47,12 @@ def mounted_apps(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[s
 
 
 @contextmanager
-def listen(settings: Settings, parsed: Namespace, *, guarded: bool = False) -> Iterator[tuple[socket.socket, Access, str]]:
+def listen(
+    settings: Settings, parsed: Namespace, *, guarded: bool = False, for_team: bool = False
+) -> Iterator[tuple[socket.socket, Access, str]]:
     """The socket of a server, who may call it, and its address; refuses to be reachable from elsewhere without a token.
 
-    `guarded`: it has other tokens.
+    `guarded`: it has other tokens; `for_team`: it could have.
     """
     try:
         from lurcher.surfaces.http.app import Access
@@ -67,7 +69,8 @@ def listen(settings: Settings, parsed: Namespace, *, guarded: bool = False) -> I
         if not loopback and not token and not guarded:
             raise UsageError(
                 f"{host} can be reached from other machines, so a token is needed",
-                f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",
+                Template("make one: {serve: new_token=NAME}, and name the file: {tokens=FILE}") if for_team
+                else f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",
             )
         port = bound.getsockname()[1]
         named = f"[{host}]" if ":" in host else host

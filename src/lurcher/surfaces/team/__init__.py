@@ -26,11 +26,17 @@ _TURN = 0.001
 
 def is_meant(parsed: Namespace) -> bool:
     """Whether `lurcher serve` was called with what only a team's server has."""
-    return bool(parsed.store not in (None, "local") or parsed.tokens or parsed.new_token or parsed.project)
+    # Given and empty is meant too: `--tokens "$UNSET"` must not become a server without tokens.
+    given = (parsed.tokens, parsed.new_token, parsed.rate)
+    return (
+        parsed.store not in (None, "local")
+        or any(value is not None for value in given)
+        or bool(parsed.project or parsed.log_queries)
+    )
 
 
 def run(parsed: Namespace) -> int:
-    if parsed.new_token:
+    if parsed.new_token is not None:
         return _print_new_token(parsed.new_token, parsed.project)
     from lurcher import config
     from lurcher.config.trust import user_setting
@@ -69,7 +75,9 @@ def _serve(
     from lurcher.surfaces.team.tokens import TokenFile
 
     path = parsed.tokens
-    with listen(settings, parsed, guarded=bool(path)) as (bound, access, where):
+    if path == "":
+        raise UsageError("the file of tokens has no name", Template("make a token: {serve: new_token=NAME}"))
+    with listen(settings, parsed, guarded=bool(path), for_team=True) as (bound, access, where):
         from lurcher.surfaces.http.server import make_server
         from lurcher.surfaces.team.app import Team, build_app
         from lurcher.surfaces.team.metrics import Log, Metrics
