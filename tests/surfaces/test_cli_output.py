@@ -179,4 +179,4 @@ def test_indexing_shows_its_progress_on_a_terminal(
     env = clean_environment(TERM="xterm-256color")
     seen = on_terminal([*COMMAND, "search", "function_7_7", large, "-k", "1"], env, large)
     assert re.search(rf"indexing [█░]{{24}} \d+/{MANY}", seen)
-    assert f"{ESCAPE}[1;34mmodule_7.py" in seen
+    assert f"\r{ESCAPE}[K{ESCAPE}[1;34mmodule_7.py" in seen  # the progress is gone before the first hit is printed

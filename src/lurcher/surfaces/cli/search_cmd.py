@@ -217,6 +217,7 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
 
             engine.history_corpus.deferred = history_fill.is_allowed(engine.settings)
         answer = engine.search(query, progress=meter.update, **options)
+        meter.clear()  # before the answer is printed: the line would stay in front of the first hit
         if past and engine.history_corpus.deferred and answer.index.coverage.get("history", 1.0) < 1.0:
             history_fill.start_filling(engine)
         status = show_answer(parsed, answer, engine, timings=parsed.timings)
