@@ -571,7 +571,7 @@ class Engine:
         watch_roots(self._workspace.projects, reopen, tell, stop or Event(), progress, pace or WatchIntervals())
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
-        """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
+        """What the index holds, without changing it; with `skipped` also paths of files that were left out."""
         from lurcher.inspect.inspection import status_of_roots
 
         shared = {} if self._store is None else {"shared": self._store.shared.status()}

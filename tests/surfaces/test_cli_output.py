@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from lurcher.surfaces.cli import search_cmd
 from tests.surfaces import terminal
 
 ESCAPE = "\x1b"
@@ -180,3 +181,16 @@ def test_indexing_shows_its_progress_on_a_terminal(
     seen = on_terminal([*COMMAND, "search", "function_7_7", large, "-k", "1"], env, large)
     assert re.search(rf"indexing [█░]{{24}} \d+/{MANY}", seen)
     assert f"\r{ESCAPE}[K{ESCAPE}[1;34mmodule_7.py" in seen  # the progress is gone before the first hit is printed
+
+
+@pytest.mark.parametrize("columns", [12, 30, 80])
+def test_progress_is_never_wider_than_the_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(search_cmd, "_terminal_columns", lambda: columns)
+    monkeypatch.setattr(search_cmd, "_PATIENCE", 0.0)
+    search_cmd.Meter().update("indexing", 1_616, 1_616)
+    shown = capsys.readouterr().err.removeprefix("\r\x1b[K")
+    assert shown.endswith("1,616/1,616") and len(shown) < columns
+    assert ("█" in shown) is (columns > 12)

@@ -465,7 +465,7 @@ def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
     if not change:
         return
     place, *lines = change.split("\n")
-    more = f" and {commit.file_count - 1} more files" if commit.file_count > 1 else ""
+    more = f" and {format_count(commit.file_count - 1, 'more file')}" if commit.file_count > 1 else ""
     yield f"    {painter.path(hit.path)}{painter.dim(f' @@ {printable(place)}{more}')}"
     for line in lines:
         if line[:1] in "+-":
