@@ -95,6 +95,9 @@ class Engine:
         opened = open_roots(paths, root=root, index_dir=index_dir, overrides=overrides)
         return cls(opened.projects, opened.prefixes, opened.settings, overrides)
 
+    def __repr__(self) -> str:
+        return f"<Engine of {', '.join(map(str, self.roots))}>"
+
     def __enter__(self) -> Engine:
         return self
 

@@ -43,6 +43,6 @@ def test_nothing_is_made_up(tmp_path: Path) -> None:
 
 
 def test_names_inside_namespaces_are_shown_with_their_type_alone(tmp_path: Path) -> None:
-    text = "<?php\nnamespace Shop\\Orders;\nclass Basket {\n    public function addDiscount($x) {\n        return $x;\n    }\n}\n"
+    text = "<?php\nnamespace Shop\\Orders;\nclass Basket {\n  public function addDiscount($x) {\n    return 1;\n  }\n}\n"
     (tmp_path / "Basket.php").write_text(text)
     assert ("Basket.addDiscount", "name") in texts(tmp_path)

@@ -380,7 +380,7 @@ def build_parser(only: str | None = None, *, rare: bool = True) -> Any:
                 return super().format_help()
             from lurcher.surfaces.cli.overview import render_overview
 
-            return render_overview(COMMANDS)
+            return render_overview({command.name: command.help for command in COMMANDS})
 
         def error(self, message: str) -> NoReturn:
             hint = f"see: {self.prog} --help"

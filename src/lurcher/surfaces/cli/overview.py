@@ -6,9 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from lurcher.surfaces.cli.flags import Command
+    from collections.abc import Iterator, Mapping
 
 GROUPS = {
     "ask": ("search", "history", "notes", "symbol", "references", "implementations", "related", "exists"),
@@ -22,11 +20,12 @@ _MARGIN = 19
 """Letters before the text of a command."""
 
 
-def render_overview(commands: Sequence[Command]) -> str:
-    return "\n".join(_lines({command.name: command for command in commands})) + "\n"
+def render_overview(helps: Mapping[str, str]) -> str:
+    """The help of each command by its name, as the page."""
+    return "\n".join(_lines(helps)) + "\n"
 
 
-def _lines(commands: dict[str, Command]) -> Iterator[str]:
+def _lines(helps: Mapping[str, str]) -> Iterator[str]:
     yield "usage: lurcher QUESTION [PATH…] [flags]"
     yield "       lurcher COMMAND … [flags]"
     yield ""
@@ -35,14 +34,14 @@ def _lines(commands: dict[str, Command]) -> Iterator[str]:
         yield ""
         yield f"{title}:"
         for name in names:
-            yield f"  {name:<{_MARGIN - 4}}  {brief(commands[name].help)}"
+            yield f"  {name:<{_MARGIN - 4}}  {_shorten(helps[name])}"
     yield ""
     yield "lurcher COMMAND --help lists the flags of a command."
     yield 'example: lurcher "how are redirects followed"'
 
 
-def brief(text: str) -> str:
-    """A command's help, shortened to a line."""
+def _shorten(text: str) -> str:
+    """A command's help in one line."""
     text = re.split(r"[:;]| \(", text)[0]
     while len(text) > _WIDTH - _MARGIN and ", " in text:
         text = text.rpartition(", ")[0]
