@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
+from lurcher.config import terminal_columns
 from lurcher.errors import ConfigError, QueryError, UsageError
 from lurcher.runtime.process import CLEAR_LINE, raw_stream
 from lurcher.runtime.stdlib import dumps
@@ -28,7 +28,7 @@ _PATIENCE = 0.4
 """Seconds before progress is shown."""
 _PAUSE = 0.08
 """Seconds between two updates of it."""
-_BAR, _USUAL_COLUMNS = 24, 80
+_BAR = 24
 
 
 AGREED = "index.broad=true"
@@ -86,17 +86,10 @@ class Meter:
         self._shown = True
         count = f"{done:,}/{total:,}"
         # A line that is wider than the terminal becomes two, of which only the second is rewritten.
-        width = max(0, min(_BAR, _terminal_columns() - len(what) - len(count) - 3))
+        width = max(0, min(_BAR, terminal_columns(sys.stderr) - len(what) - len(count) - 3))
         bar = "█" * round(width * done / total) if total else ""
         sys.stderr.write(f"{CLEAR_LINE}{what} {bar:░<{width}} {count}" if width else f"{CLEAR_LINE}{count}")
         sys.stderr.flush()
-
-
-def _terminal_columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
-    except (OSError, ValueError):
-        return _USUAL_COLUMNS
 
 
 def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> Engine:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
 
+from lurcher.config import terminal_columns
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
 from lurcher.runtime import VERSION
@@ -68,7 +68,7 @@ def suggest_commands(engine: Engine) -> None:
 
 def _print_rows(rows: list[tuple[str, str]], painter: Painter, stream: TextIO | None = None) -> None:
     width = max(len(command) for command, _ in rows)
-    beside = 4 + width + 2 + max(len(what) for _, what in rows) <= shutil.get_terminal_size().columns
+    beside = 4 + width + 2 + max(len(what) for _, what in rows) <= terminal_columns(sys.stdout)
     for command, what in rows:
         if beside:
             print(f"    {printable(command):<{width}}  {painter.dim(what)}", file=stream)
