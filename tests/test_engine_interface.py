@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
+import json
+import pickle
 import subprocess
 import sys
 from functools import partial
@@ -88,3 +91,23 @@ def test_questions_can_be_asked_from_an_event_loop(tmp_path: Path) -> None:
             return [answer[0].path for answer in await asyncio.gather(*asked)]
 
     assert asyncio.run(ask()) == ["a.py", "a.py"]
+
+
+def test_every_answer_can_be_pickled_copied_and_written_as_json(shared: Path) -> None:
+    file = "src/client.py"
+    with Engine.open(shared) as engine:
+        answers = [
+            engine.search("redirects"), engine.history("import"), engine.notes("client"), engine.symbol("Client"),
+            engine.references("Client.send"), engine.calls("Client.send"), engine.implementations("Client"),
+            engine.related(file, 8), engine.why(file, "redirects"), engine.impact(file), engine.outline(file),
+            engine.context(file), engine.exists("redirects"), engine.brief(file), engine.explain(file, 1, 2),
+        ]  # fmt: skip
+        for answer in answers:
+            again = pickle.loads(pickle.dumps(answer))
+            assert again == answer == copy.deepcopy(answer) and again.to_dict() == answer.to_dict()
+            assert json.loads(json.dumps(answer.to_dict())) and "Snapshot" not in repr(answer)
+
+
+def test_an_engine_is_shown_as_what_it_answers_about(shared: Path) -> None:
+    with Engine.open(shared) as engine:
+        assert repr(engine) == f"<Engine of {shared.resolve()}>"

@@ -21,6 +21,15 @@ COMMAND = "import sys; from lurcher.surfaces.cli import main; sys.exit(main())"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
+METHODS = (
+    "brief", "calls", "context", "exists", "explain", "history", "impact", "implementations", "notes", "outline", "references",
+    "related", "search", "symbol", "why",
+)  # fmt: skip
+ANSWERS = (
+    "Brief", "Calls", "Context", "Exists", "Explain", "Impact", "Implementations", "Outline", "References", "Symbol", "Why",
+)  # fmt: skip
+
+
 def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
@@ -62,10 +71,16 @@ def after_command(*arguments: str) -> set[str]:
 
 def test_the_public_names_are_values_the_engine_and_every_error() -> None:
     tree = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, errors.LurcherError)}
-    assert set(lurcher.__all__) == tree | {"Answer", "CommitInfo", "Engine", "Hit", "Place", "__version__"}
+    answers = {f"{name}Answer" for name in ANSWERS}
+    assert set(lurcher.__all__) == tree | answers | {"Answer", "CommitInfo", "Engine", "Hit", "Place", "__version__"}
     assert lurcher.__all__ == sorted(lurcher.__all__)
     for name in lurcher.__all__:
         assert getattr(lurcher, name) is not None
+
+
+def test_every_answer_has_its_type_among_the_public_names() -> None:
+    returned = {getattr(lurcher.Engine, name).__annotations__["return"] for name in METHODS}
+    assert {name.rpartition(".")[2] for name in returned} == {f"{name}Answer" for name in ("", *ANSWERS)} <= set(dir(lurcher))
 
 
 def test_dir_has_the_public_names_alone() -> None:

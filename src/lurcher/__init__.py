@@ -35,17 +35,34 @@ if TYPE_CHECKING:
         StoreError,
         UsageError,
     )
+    from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.context import ContextAnswer
+    from lurcher.inspect.exists import ExistsAnswer
+    from lurcher.inspect.explain import ExplainAnswer
+    from lurcher.inspect.impact import ImpactAnswer
+    from lurcher.inspect.outline import OutlineAnswer
+    from lurcher.inspect.references.answer import ReferencesAnswer
+    from lurcher.inspect.references.calls import CallsAnswer, ImplementationsAnswer
+    from lurcher.inspect.why import WhyAnswer
+    from lurcher.lanes.symbol import SymbolAnswer
     from lurcher.runtime import VERSION as __version__
     from lurcher.types import Answer, CommitInfo, Hit, Place
 
 __all__ = [
-    "Answer", "BroadRoot", "ClosedEngine", "CommitInfo", "ConfigError", "CorruptIndex", "CursorError", "DatasetError",
-    "DeadlineExceeded", "Engine", "FilterError", "Hit", "IndexBuilding", "IndexError_", "IndexLocked", "LurcherError",
-    "MissingExtra", "ModelError", "OutdatedIndex", "PathError", "Place", "QueryError", "RootGone", "ServerError", "StoreError",
-    "UsageError", "__version__",
+    "Answer", "BriefAnswer", "BroadRoot", "CallsAnswer", "ClosedEngine", "CommitInfo", "ConfigError", "ContextAnswer",
+    "CorruptIndex", "CursorError", "DatasetError", "DeadlineExceeded", "Engine", "ExistsAnswer", "ExplainAnswer", "FilterError",
+    "Hit", "ImpactAnswer", "ImplementationsAnswer", "IndexBuilding", "IndexError_", "IndexLocked", "LurcherError",
+    "MissingExtra", "ModelError", "OutdatedIndex", "OutlineAnswer", "PathError", "Place", "QueryError", "ReferencesAnswer",
+    "RootGone", "ServerError", "StoreError", "SymbolAnswer", "UsageError", "WhyAnswer", "__version__",
 ]  # fmt: skip
 
-_WHERE = dict.fromkeys(("Answer", "CommitInfo", "Hit", "Place"), "types") | {"Engine": "engine", "__version__": "runtime"}
+_WHERE = {
+    "Answer": "types", "CommitInfo": "types", "Hit": "types", "Place": "types", "Engine": "engine", "__version__": "runtime",
+    "BriefAnswer": "inspect.brief", "CallsAnswer": "inspect.references.calls", "ContextAnswer": "inspect.context",
+    "ExistsAnswer": "inspect.exists", "ExplainAnswer": "inspect.explain", "ImpactAnswer": "inspect.impact",
+    "ImplementationsAnswer": "inspect.references.calls", "OutlineAnswer": "inspect.outline",
+    "ReferencesAnswer": "inspect.references.answer", "SymbolAnswer": "lanes.symbol", "WhyAnswer": "inspect.why",
+}  # fmt: skip
 """The modules of the public names that are not errors."""
 
 

@@ -94,6 +94,9 @@ class Engine:
         opened = open_roots(paths, root=root, index_dir=index_dir, overrides=overrides)
         return cls(opened.projects, opened.prefixes, opened.settings, overrides)
 
+    def __repr__(self) -> str:
+        return f"<Engine of {', '.join(map(str, self.roots))}>"
+
     def __enter__(self) -> Engine:
         return self
 
@@ -576,7 +579,7 @@ class Engine:
         watch_roots(self._workspace.projects, reopen, tell, stop or Event(), progress, pace or WatchIntervals())
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
-        """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
+        """What the index holds, without changing it; with `skipped` also paths of files that were left out."""
         from lurcher.inspect.inspection import status_of_roots
 
         shared = {} if self._store is None else {"shared": self._store.shared.status()}

@@ -157,6 +157,32 @@ def test_a_comment_is_named_after_what_it_is_about(tree: Path) -> None:
     assert hit.symbol == "dropHeader"
 
 
+_COMMENTED = {
+    "Basket.php": "<?php\nclass Basket {\n    public $limit = 10;\n\n    /**\n     * Throws the zebra away.\n     *\n     */\n"
+    "    public function drop($x) {\n        return 1;\n    }\n}\n",
+    "Basket.java": "class Basket {\n    int limit = 10;\n\n    // Throws the zebra away.\n    int drop(int x) {\n"
+    "        return 1;\n    }\n}\n",
+    "basket.rb": "class Basket\n  LIMIT = 10\n\n  # Throws the zebra away.\n  #\n  def drop(x)\n    1\n  end\nend\n",
+}
+
+
+@pytest.mark.parametrize("name", _COMMENTED)
+def test_a_comment_inside_a_class_is_named_after_the_method_below_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(_COMMENTED[name])
+    with Engine.open(tmp_path) as engine:
+        (comment,) = engine.search("how is the zebra thrown away", limit=1).hits
+        (field,) = engine.search("limit", mode="literal", limit=1).hits
+    assert (comment.symbol, comment.kind) == ("Basket.drop", "method")
+    assert field.symbol == "Basket"
+
+
+def test_a_comment_at_the_end_of_a_class_is_not_named_after_the_next_class(tmp_path: Path) -> None:
+    basket = "class Basket {\n    int limit = 10;\n    // The zebra is thrown away elsewhere.\n}\n"
+    (tmp_path / "Basket.java").write_text(basket + "class Mail {\n    int size;\n}\n")
+    with Engine.open(tmp_path) as engine:
+        assert engine.search("zebra thrown away", limit=1)[0].symbol == "Basket"
+
+
 def test_the_best_line_does_not_depend_on_words_of_files_that_are_gone(tmp_path: Path) -> None:
     lines = []
     for name, gone in (("grown", True), ("fresh", False)):

@@ -40,3 +40,9 @@ def test_what_could_be_a_key_or_an_address_is_no_question(tmp_path: Path) -> Non
 def test_nothing_is_made_up(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("a,b\n1,2\n")
     assert texts(tmp_path) == []
+
+
+def test_names_inside_namespaces_are_shown_with_their_type_alone(tmp_path: Path) -> None:
+    text = "<?php\nnamespace Shop\\Orders;\nclass Basket {\n  public function addDiscount($x) {\n    return 1;\n  }\n}\n"
+    (tmp_path / "Basket.php").write_text(text)
+    assert ("Basket.addDiscount", "name") in texts(tmp_path)

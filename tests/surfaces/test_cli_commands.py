@@ -89,12 +89,12 @@ def test_status_counts_what_was_left_out(repository: Path, ask: Callable[..., An
     assert skipped["binary-extension"] == 1
 
 
-def test_status_lists_what_was_read_and_left_out(repository: Path, ask: Callable[..., Any]) -> None:
+def test_status_lists_what_was_left_out(repository: Path, ask: Callable[..., Any]) -> None:
     (repository / "data.py").write_bytes(b"x = 1\0" * 100)
     (repository / "logo.png").write_bytes(b"\x89PNG")
     ask("index", repository)
     status = ask("status", repository, "--skipped", "--json").json
-    assert status["skipped_paths"] == {"binary": ["data.py"]}
+    assert status["skipped_paths"] == {"binary": ["data.py"], "binary-extension": ["logo.png"]}
     assert status["skipped"] == {"binary": 1, "binary-extension": 1}
     assert "binary  data.py" in ask("status", repository, "--skipped").out
     assert "data.py" not in ask("status", repository).out

@@ -23,6 +23,11 @@ def test_history_is_indexed_on_request(repository: Path, ask: Run) -> None:
     assert "0 reverted, 0 hotfixed, 2 success" in ask("status", repository).out
 
 
+def test_files_that_a_commit_changed_too_are_counted_in_the_right_number(repository: Path, ask: Run) -> None:
+    Repo.at(repository).commit("Number the invoices", {"x.py": "invoice = 1\n", "y.py": "z = 2\n"})
+    assert "and 1 more file\n" in ask("history", "number the invoices", repository, "-k", "1").out
+
+
 def test_doctor_reads_outcomes_too(repository: Path, ask: Run) -> None:
     ask("index", repository, "--history")
     (path,) = (repository / ".lurcher/history").glob("*.outcomes")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from lurcher.surfaces.cli import printer, search_cmd
 from tests.surfaces import terminal
 
 ESCAPE = "\x1b"
@@ -179,4 +180,44 @@ def test_indexing_shows_its_progress_on_a_terminal(
     env = clean_environment(TERM="xterm-256color")
     seen = on_terminal([*COMMAND, "search", "function_7_7", large, "-k", "1"], env, large)
     assert re.search(rf"indexing [█░]{{24}} \d+/{MANY}", seen)
-    assert f"{ESCAPE}[1;34mmodule_7.py" in seen
+    assert f"\r{ESCAPE}[K{ESCAPE}[1;34mmodule_7.py" in seen  # the progress is gone before the first hit is printed
+
+
+@pytest.mark.parametrize("columns", [12, 30, 80])
+def test_progress_is_never_wider_than_the_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(search_cmd, "_PATIENCE", 0.0)
+    search_cmd.Meter().update("indexing", 1_616, 1_616)
+    shown = capsys.readouterr().err.removeprefix("\r\x1b[K")
+    assert shown.endswith("1,616/1,616") and len(shown) < columns
+    assert ("█" in shown) is (columns > 12)
+
+
+@pytest.mark.parametrize(
+    ("room", "symbol", "shown"),
+    [
+        (60, "Shop.Orders.Basket.add_discount", ("Shop.Orders.Basket.add_discount", "▰▰▰▱▱▱▱▱▱▱")),
+        (36, "Shop.Orders.Basket.add_discount", ("…Basket.add_discount", "▰▰▰▱▱▱▱▱▱▱")),
+        (20, "Shop.Orders.Basket.add_discount", ("…Basket.add_discount", "")),
+        (5, "Basket.add_discount", ("Basket.add_discount", "")),
+        (20, "Guide › Version 1.2.3 of it", ("Guide › Version 1.2.3 of it", "")),
+        (10, "", ("", "▰▰▰▱▱▱▱▱▱▱")),
+    ],
+)
+def test_a_heading_that_is_too_wide_loses_namespaces_and_then_the_bar(room: int, symbol: str, shown: tuple[str, str]) -> None:
+    assert printer.fit_heading(room, symbol, "▰▰▰▱▱▱▱▱▱▱") == shown
+
+
+@pytest.mark.parametrize("columns", [72, 80, 110])
+def test_headings_fit_the_terminal(
+    shared: Path, clean_environment: Callable[..., dict[str, str]], columns: int
+) -> None:
+    env = clean_environment(TERM="xterm-256color", COLUMNS=str(columns))
+    seen = on_terminal([*COMMAND, "search", "how are redirects followed", "-k", "3"], env, shared)
+    plain = re.sub(rf"{ESCAPE}\[[\d;]*m", "", seen)
+    headings = re.findall(r"^\S+\.\w+:\d+  .*\d\.\d\d\r?$", plain, re.M)
+    assert len(headings) >= 3 and max(len(line.rstrip()) for line in headings) <= columns
+    assert any("▰" in line for line in headings)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.surfaces.cli.flags import COMMANDS
 from tests.conftest import Run
 from tests.surfaces.terminal import on_terminal
 
@@ -86,3 +87,43 @@ def test_the_first_index_suggests_what_to_try_once(
     environment = clean_environment(TERM="xterm")
     seen = [on_terminal([*COMMAND, "search", "redirects"], environment, repository)[1] for _ in range(2)]
     assert [b"try next" in text for text in seen] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("flags_first", "usual"),
+    [
+        (("-k", "1", "how are redirects followed"), ("search", "how are redirects followed", "-k", "1")),
+        (("--json", "symbol", "retry"), ("symbol", "retry", "--json")),
+        (("--literal", "redirects"), ("search", "redirects", "--literal")),
+    ],
+)
+def test_flags_may_come_before_the_question_and_the_command(
+    repository: Path, run: Run, flags_first: tuple[str, ...], usual: tuple[str, ...]
+) -> None:
+    found = run(*flags_first, cwd=repository)
+    assert found.status == 0 and found.out == run(*usual, cwd=repository).out
+
+
+def test_a_dash_alone_searches_for_what_is_on_standard_input(repository: Path, run: Run) -> None:
+    assert "src/client.py" in run("-", cwd=repository, stdin="how are redirects followed").out
+
+
+def test_a_mistyped_flag_in_front_is_corrected(repository: Path, run: Run) -> None:
+    assert "did you mean --version?" in run("--versio", cwd=repository).err
+    assert "did you mean --limit?" in run("--limt", "3", "how are redirects followed", cwd=repository).err
+
+
+def test_the_help_lists_every_command_once_on_one_screen(run: Run) -> None:
+    lines = run("--help").out.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")]
+    assert sorted(listed) == sorted(command.name for command in COMMANDS)
+    assert len(lines) <= 50 and max(map(len, lines)) <= 80
+
+
+def test_suggestions_fit_a_narrow_terminal(
+    repository: Path, clean_environment: Callable[..., dict[str, str]]
+) -> None:
+    environment = clean_environment(TERM="xterm", COLUMNS="40")
+    text = on_terminal([*COMMAND, "search", "redirects", "-k", "1"], environment, repository)[1].decode()
+    suggested = text[text.index("try next") :].splitlines()[1:]
+    assert len(suggested) == 8 and not any("#" in line for line in suggested)  # what it does is on a line of its own

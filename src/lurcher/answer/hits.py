@@ -218,6 +218,12 @@ _MAX_WIDENED = 20_000
 _NAMING_KINDS = TYPE_KINDS | FUNCTION_KINDS
 """Kinds of definitions that name a hit."""
 _ALL_KINDS = frozenset(KINDS)
+_COMMENTS = ("//", "/*", "* ", "*/", "# ", "## ", "-- ", "---", ";")
+"""How a line of a comment begins in most languages, with a space behind its text."""
+
+
+def _is_comment(row: str) -> bool:
+    return f"{row.strip()} ".startswith(_COMMENTS)
 
 
 class Focus:
@@ -287,8 +293,8 @@ class Focus:
 
     def _find_definition(self, unit: int, shown: Excerpt, line: int, byte: int | None) -> tuple[str | None, str | None]:
         """Name and kind of the definition around a line, whose text begins at `byte`: the queried one, else the innermost type
-        or function, else whatever is defined there, else what begins right below it and is shown, since a comment precedes
-        what it describes."""
+        or function, or what a comment on this line precedes in it, else whatever is defined there, else what begins right
+        below it and is shown, since a comment precedes what it describes."""
         match, snapshot, place = self._definitions.get(unit), self._snapshot, shown.range
         if match and match.definition.start_line <= line <= match.definition.end_line:
             return match.definition.qualified, match.definition.kind
@@ -297,7 +303,7 @@ class Focus:
         for kinds in (_NAMING_KINDS, _ALL_KINDS):
             number = snapshot.innermost(place.file, byte, kinds)
             if number >= 0:
-                return snapshot.definition_label(number)
+                return snapshot.definition_label(self._find_described(shown, line, number))
         below = min(MAX_LINES_BELOW, shown.last - line)
         if below > 0:
             text = read_text(snapshot, place).encode()[byte - place.start :]
@@ -306,6 +312,22 @@ class Focus:
                 if number >= 0:
                     return snapshot.definition_label(number)
         return None, None
+
+    def _find_described(self, shown: Excerpt, line: int, around: int) -> int:
+        """The definition inside of `around` that begins right below a comment on this line and is shown, else `around`."""
+        rows = shown.text.split("\n")[line - shown.first :][:MAX_LINES_BELOW]
+        if not rows or not _is_comment(rows[0]):
+            return around
+        place, text = shown.range, read_text(self._snapshot, shown.range).encode()
+        below = find_line_starts(text, line - place.start_line + 1)
+        for row, start in zip(rows[: shown.last - line], below, strict=False):
+            if not _is_comment(row):
+                break
+            number = self._snapshot.innermost(place.file, place.start + start, _NAMING_KINDS)
+            if number not in (-1, around):
+                ends = [self._snapshot.definition(one).end_byte for one in (number, around)]
+                return number if ends[0] <= ends[1] else around
+        return around
 
     def starts(self, unit: int) -> Sequence[int | None]:
         """The byte at which each match of a unit begins; a single None where no lane knows matches."""

@@ -54,6 +54,20 @@ def load(root: Path | str | None, flags: Mapping[str, Any] | None = None, enviro
     return settings
 
 
+def terminal_columns(stream: Any) -> int:
+    """How wide the terminal behind a stream is; COLUMNS says otherwise."""
+    chosen = os.environ.get("COLUMNS", "")
+    if chosen.isdecimal() and 0 < int(chosen) < _MOST_COLUMNS:
+        return int(chosen)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
+
+
+_USUAL_COLUMNS, _MOST_COLUMNS = 80, 100_000
+
+
 def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
     """Whether output to a terminal may have colours (no-color.org)."""
     environ = os.environ if environ is None else environ

@@ -55,7 +55,7 @@ def embedded_entry(model: Model, manifest: Manifest, snapshot: Snapshot) -> dict
 
 
 def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
-    """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
+    """Fields are added over time, never renamed. With `skipped` also the paths of files that were left out."""
     folder = project.store.folder
     status: dict[str, Any] = {
         "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
@@ -65,7 +65,9 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         found = project.read_from_disk()
         listing = project.list_files()
         if found is None:
-            return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+            paths = {reason: list(listing.examples[reason]) for reason in sorted(listing.examples)}
+            counts = {"files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+            return {**status, **counts, **({"skipped_paths": paths} if skipped else {})}
         manifest, snapshot = found
         changes = compare_listing(manifest, listing)
         content = _content(manifest.segments, snapshot.segments)
@@ -95,7 +97,7 @@ def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]
         "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},
         # What is left out unread is no part of the index: one that came or went since makes no new generation.
         "skipped": manifest.replace(skipped=listing.skipped).skip_counts(),
-        **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
+        **({"skipped_paths": skipped_paths(manifest, listing.examples)} if skipped else {}),
         **scip_status(project, snapshot),
     }
 
@@ -149,13 +151,13 @@ def linked_entry(project: RootIndex, manifest: Manifest) -> dict[str, Any]:
     return entry
 
 
-def skipped_paths(manifest: Manifest) -> dict[str, list[str]]:
-    """The files that were read and left out, by reason; what the listing left out unread is only counted."""
-    found: dict[str, list[str]] = {}
+def skipped_paths(manifest: Manifest, examples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The files that were read and left out, by reason, and `examples` of those that the listing left out unread."""
+    found = {reason: list(paths) for reason, paths in examples.items()}
     for path, row in manifest.rows.items():
         if row.segment == NO_SEGMENT:
             found.setdefault(SKIP_REASONS[row.place], []).append(path)
-    return {reason: sorted(found[reason]) for reason in sorted(found)}
+    return {reason: sorted(set(found[reason])) for reason in sorted(found)}
 
 
 def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any]:

@@ -25,11 +25,15 @@ class Basis(Record):
     """The state of the index that an answer was made from."""
 
     __slots__ = ("index", "degraded", "views")
+    uncompared = ("views",)
 
     def __init__(self, index: IndexState, degraded: tuple[Degraded, ...] = (), views: tuple[View, ...] = ()) -> None:
         self.index, self.degraded = index, degraded
         self.views = views
-        """The view of each root; not part of the JSON."""
+        """The view of each root: of this process, so neither shown, copied, pickled nor part of the JSON."""
+
+    def values(self) -> dict[str, Any]:
+        return {"index": self.index, "degraded": self.degraded}
 
     def to_dict(self) -> dict[str, Any]:
         return {"index": self.index.to_dict(), "degraded": [entry.to_dict() for entry in self.degraded]}

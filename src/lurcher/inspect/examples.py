@@ -61,7 +61,7 @@ def examples(snapshot: Snapshot, tops: Sequence[str], basis: Basis) -> Examples:
         found.append(Example(f"how does {' '.join(words)} work", "", "words"))
     if names:
         one = next((name for name in names if name.container), names[0])
-        found.append(Example(f"{one.container}.{one.name}" if one.container else one.name, "", "name"))
+        found.append(Example(".".join(filter(None, (_innermost(one), one.name))), "", "name"))
     if phrases:
         words = phrases[min(1, len(phrases) - 1)]
         found.append(Example(f"{words[0]}.*{words[-1]}", "", "pattern"))
@@ -107,10 +107,15 @@ def _is_beside(snapshot: Snapshot, file: int) -> bool:
 
 
 def _is_plain(one: Definition, types: set[str]) -> bool:
-    parts = [one.container, one.name] if one.container else [one.name]
+    parts = [_innermost(one), one.name] if one.container else [one.name]
     return (not one.container or one.container in types) and _SHORTEST <= len(one.name) <= _LONGEST and all(
         part.isidentifier() and part.isascii() and not part.startswith("_") and part.lower() not in _DULL for part in parts
     )  # fmt: skip
+
+
+def _innermost(one: Definition) -> str:
+    """The type that a definition is in, without the namespaces around it."""
+    return one.container.rpartition(".")[2]
 
 
 def _words(name: str) -> list[str]:

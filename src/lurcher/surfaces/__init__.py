@@ -358,7 +358,7 @@ KIND = Parameter(
     mcp={"name": "kinds", "help": "such as class, function"},
 )  # fmt: skip
 EXACT = Parameter("exact", "switch", "look, and make the yes certain too", mcp={"help": "", "default": False})
-SKIPPED = Parameter("skipped", "switch", "also the paths that were read and left out", http={})
+SKIPPED = Parameter("skipped", "switch", "also the files left out: all that were read, a few of the others", http={})
 HISTORY = Parameter(
     "history", "switch", "also that of all commits, which a question about them fills only in part",
     mcp={"help": "all commits too", "default": False},

@@ -146,11 +146,13 @@ def test_everything_can_be_reached_by_keys(show: Open) -> None:
     page.keyboard.press("ArrowUp")
     assert page.evaluate("document.activeElement.id") == "q"
     page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector(".listing")
     assert asked(page)["file"]
     page.keyboard.press("Escape")
-    page.wait_for_selector(".hit")
+    page.wait_for_selector("#hit-1:focus")  # the one that was opened, and not the first
+    assert page.locator("#side h2").inner_text() == "Why hit 2"
     page.keyboard.press("?")
     assert page.get_by_role("dialog").is_visible()
     page.keyboard.press("Escape")

@@ -61,7 +61,7 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher symbol Client.retry",
     ),
     Command(
-        "references", "show who uses a definition, who calls it, or which tests reach it",
+        "references", "show who uses or calls a definition, or which tests reach it",
         p.REFERENCES,
         "lurcher references Client.retry --kind call",
     ),
@@ -133,7 +133,7 @@ COMMANDS: tuple[Command, ...] = (
         'lurcher history "have we tried caching this"',
     ),
     Command(
-        "notes", "find the sections of notes and documents that answer a question",
+        "notes", "find the sections of documents that answer a question",
         (
             p.QUERY.but(help='a question; "what is in quotes" must be found; - reads it from standard input'), p.PATHS,
             p.MODE.but(choices=_COMMON_MODES), p.TAG.but(help="only notes with this tag, or one below it"),
@@ -181,7 +181,7 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher index --watch",
     ),
     Command(
-        "workspace", "choose the repositories that search --workspace asks together, and keep their indexes up to date",
+        "workspace", "choose the repositories of search --workspace, and keep their indexes up to date",
         (
             Parameter("action", help="what to do", place="first", choices=("add", "remove", "list", "refresh")),
             p.PATHS.but(
@@ -287,7 +287,7 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher mcp --root ~/project",
     ),
     Command(
-        "init", "add the MCP server to the settings of the coding agents found here, once it has answered",
+        "init", "add the MCP server to the coding agents found here, once it has answered",
         (
             _PLACE.but(help="the project"),
             Parameter(
@@ -375,6 +375,13 @@ def build_parser(only: str | None = None, *, rare: bool = True) -> Any:
 
         color: bool
 
+        def format_help(self) -> str:
+            if self is not parser:
+                return super().format_help()
+            from lurcher.surfaces.cli.overview import render_overview
+
+            return render_overview({command.name: command.help for command in COMMANDS})
+
         def error(self, message: str) -> NoReturn:
             hint = f"see: {self.prog} --help"
             if "required: query" in message:
@@ -384,8 +391,6 @@ def build_parser(only: str | None = None, *, rare: bool = True) -> Any:
     parser = Parser(
         prog="lurcher",
         allow_abbrev=False,
-        description="Finds the code that answers a question: offline, in milliseconds, with the reason for every hit.",
-        epilog='example: lurcher search "how are redirects followed"',
     )
     parser.add_argument("--version", action="version", version=f"lurcher {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -444,24 +449,36 @@ def _with_command(arguments: Sequence[str], known: Sequence[str]) -> Sequence[st
 
     A plain word may be a mistyped command, for which nothing is to be indexed.
     """
-    first = arguments[0] if arguments else "-"
-    if first in known or first.startswith("-"):
+    first = arguments[0] if arguments else ""
+    if first in known or not arguments:
         return arguments
+    if first.startswith("-") and first != "-":
+        return _with_command_first(arguments, known)
     for name in (f"{first}s", first.removesuffix("s")):
         if name in known:
             return [name, *arguments[1:]]
-    if is_question(first) or not first.islower() or any(mark in first for mark in "_.:#"):
+    if is_question(first) or first == "-" or not first.islower() or any(mark in first for mark in "_.:#"):
         return ["search", *arguments]
     near = _nearest(first, known) or "see: lurcher --help;"
     shown = first if len(first) <= 60 else f"{first[:60]}…"
     raise UsageError(f"'{shown}' is not a command", f"{near} for a search: lurcher search QUERY")
 
 
+def _with_command_first(arguments: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The arguments of which the first is a flag: of the command that follows, or else of a search."""
+    if arguments[0] in ("-h", "--help", "--version", "--help-all"):
+        return ["--help"] if arguments[0] == "--help-all" else arguments[:1]
+    at = next((position for position, argument in enumerate(arguments) if argument in known), None)
+    if at is not None:
+        return [arguments[at], *arguments[:at], *arguments[at + 1 :]]
+    return ["search", *arguments] if any(not argument.startswith("-") for argument in arguments) else arguments
+
+
 def _unknown_flag(command: str | None, given: str) -> UsageError:
     flag = given.partition("=")[0]
     flags = [flag for each in COMMANDS if each.name == command for parameter in each.parameters for flag in parameter.flags]
     help_flag = f"see: lurcher {command} --help" if command else "see: lurcher --help"
-    return UsageError(f"unknown flag {given}", _nearest(flag, flags) or help_flag)
+    return UsageError(f"unknown flag {given}", _nearest(flag, flags or ["--help", "--version"]) or help_flag)
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

@@ -460,6 +460,9 @@ def _print_root(entry: dict[str, Any]) -> None:
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
             row("", f"{reason}  {path}")
+        more = entry["skipped"].get(reason, 0) - len(paths)
+        if more > 0:
+            row("", f"{reason}  … {more:,} more")
 
 
 def _linked_line(entry: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from lurcher.config import wants_colour
+from lurcher.config import terminal_columns, wants_colour
 from lurcher.runtime.process import format_count, printable
 from lurcher.runtime.stdlib import pattern
 from lurcher.terms import split, words
@@ -147,6 +147,10 @@ def _syntax_by_line(hit: Hit, file: Path | str) -> list[list[Span]] | None:
 
 
 _BAR = 10
+_SCORE = "    0.00 "
+"""What stands around name and bar in a heading."""
+_MOST_INNER = 2
+"""Parts of a name that are always shown."""
 _TERMINAL_LINES, _FURTHER_LINES = 12, 7
 """Lines that a terminal shows of the first place of a hit, and of each further one."""
 _MOST_STEPS_UP = 3
@@ -229,7 +233,8 @@ def _place_lines(hit: Hit, painter: Painter, path: str, file: Path | str) -> Ite
     """The first place of a hit."""
     version = painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else ""
     version = painter.dim(f"  {printable(hit.repository)}") if hit.repository else version
-    yield _heading(hit, painter, painter.path(path)) + version
+    beside = len(hit.library or "") + len(hit.version or "") + len(hit.repository or "")
+    yield _heading(hit, painter, painter.path(path), len(path) + beside) + version
     if hit.note is not None:
         yield _note_line(hit.note, painter)
         if "front_matter_problem" in hit.note:
@@ -239,21 +244,31 @@ def _place_lines(hit: Hit, painter: Painter, path: str, file: Path | str) -> Ite
 
 def _further_lines(hit: Hit, painter: Painter, path: str, file: Path | str) -> Iterable[str]:
     """A further place of a hit: the path is not repeated, except on terminals, which make links of it."""
-    yield _heading(hit, painter, painter.dim(printable(path)) if painter.on else "")
+    yield _heading(hit, painter, painter.dim(printable(path)) if painter.on else "", len(path))
     yield from _text_lines(hit, painter, _FURTHER_LINES, file)
 
 
-def _heading(hit: Hit, painter: Painter, path: str) -> str:
+def _heading(hit: Hit, painter: Painter, path: str, plain: int) -> str:
+    """The line above a place; `plain` is how wide the path is."""
     # Terminals make links of `path:line`: with the few lines that are shown it leads to the one that matched.
-    head = f"{path}:{hit.best_line}" if painter.on else f"{path}:{hit.start_line}-{hit.end_line}"
+    place = f":{hit.best_line}" if painter.on else f":{hit.start_line}-{hit.end_line}"
     if hit.cell is not None:
-        head += f"  cell {hit.cell['number']}"
-    if hit.symbol:
-        head += f"  {painter.symbol(hit.symbol)}"
-    if painter.on:
-        filled = round(_BAR * max(0.0, min(hit.score, 1.0)))
-        return head + "  " + painter.dim("▰" * filled + "▱" * (_BAR - filled) + f" {hit.score:.2f}")
-    return f"{head}  {hit.score:.3f}"
+        place += f"  cell {hit.cell['number']}"
+    if not painter.on:
+        return f"{path}{place}{f'  {printable(hit.symbol)}' if hit.symbol else ''}  {hit.score:.3f}"
+    filled = round(_BAR * max(0.0, min(hit.score, 1.0)))
+    bar = "▰" * filled + "▱" * (_BAR - filled)
+    symbol, bar = fit_heading(terminal_columns(sys.stdout) - plain - len(place) - len(_SCORE), hit.symbol or "", bar)
+    return f"{path}{place}{f'  {painter.symbol(symbol)}' if symbol else ''}  {painter.dim(f'{bar} {hit.score:.2f}'.strip())}"
+
+
+def fit_heading(room: int, symbol: str, bar: str) -> tuple[str, str]:
+    """Name and bar of a heading for that much room: names of namespaces go first, then the bar."""
+    parts = symbol.split(".") if " " not in symbol else [symbol]
+    while len(parts) > _MOST_INNER and len(symbol) + len(bar) > room:
+        del parts[0]
+        symbol = f"…{'.'.join(parts)}"
+    return symbol, bar if len(symbol) + len(bar) <= room else ""
 
 
 def _text_lines(hit: Hit, painter: Painter, most: int, file: Path | str) -> Iterable[str]:
@@ -464,7 +479,7 @@ def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
     if not change:
         return
     place, *lines = change.split("\n")
-    more = f" and {commit.file_count - 1} more files" if commit.file_count > 1 else ""
+    more = f" and {format_count(commit.file_count - 1, 'more file')}" if commit.file_count > 1 else ""
     yield f"    {painter.path(hit.path)}{painter.dim(f' @@ {printable(place)}{more}')}"
     for line in lines:
         if line[:1] in "+-":

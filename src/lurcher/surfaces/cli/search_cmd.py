@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
-from lurcher.errors import ConfigError, LurcherError, QueryError, UsageError
-from lurcher.runtime.process import CLEAR_LINE, printable, raw_stream
+from lurcher.config import terminal_columns
+from lurcher.errors import ConfigError, QueryError, UsageError
+from lurcher.runtime.process import CLEAR_LINE, raw_stream
 from lurcher.runtime.stdlib import dumps
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ _PATIENCE = 0.4
 """Seconds before progress is shown."""
 _PAUSE = 0.08
 """Seconds between two updates of it."""
+_BAR = 24
 
 
 AGREED = "index.broad=true"
@@ -83,9 +84,11 @@ class Meter:
             return
         self._last = now
         self._shown = True
-        share = done / total if total else 0.0
-        bar = "█" * round(24 * share)
-        sys.stderr.write(f"{CLEAR_LINE}{what} {bar:░<24} {done:,}/{total:,}")
+        count = f"{done:,}/{total:,}"
+        # A line that is wider than the terminal becomes two, of which only the second is rewritten.
+        width = max(0, min(_BAR, terminal_columns(sys.stderr) - len(what) - len(count) - 3))
+        bar = "█" * round(width * done / total) if total else ""
+        sys.stderr.write(f"{CLEAR_LINE}{what} {bar:░<{width}} {count}" if width else f"{CLEAR_LINE}{count}")
         sys.stderr.flush()
 
 
@@ -217,29 +220,20 @@ def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
 
             engine.history_corpus.deferred = history_fill.is_allowed(engine.settings)
         answer = engine.search(query, progress=meter.update, **options)
+        meter.clear()  # before the answer is printed: the line would stay in front of the first hit
         if past and engine.history_corpus.deferred and answer.index.coverage.get("history", 1.0) < 1.0:
             history_fill.start_filling(engine)
         status = show_answer(parsed, answer, engine, timings=parsed.timings)
-        if not (answer.hits or past or parsed.quiet or engine.shares) and source in (None, "code"):
-            _name_unindexed(engine, parsed.path, query)
+        quiet = answer.hits or answer.usage or parsed.quiet or engine.shares or wants_json(parsed)
+        if not quiet and source in (None, "code", "history"):
+            from lurcher.surfaces.cli.nothing_found import explain_nothing
+
+            explain_nothing(engine, parsed, source, query)
         if first and engine.indexed:
             from lurcher.surfaces.cli.start import suggest_commands
 
             suggest_commands(engine)
     return status
-
-
-def _name_unindexed(engine: Engine, paths: Sequence[str], query: str) -> None:
-    """Says which of the named files nothing was found in because they are not in the index."""
-    for path in paths:
-        if not os.path.isfile(path):
-            continue
-        try:
-            verdict = engine.why(os.path.abspath(path), query, refresh=False).verdict
-        except LurcherError:  # it is a note beside an answer
-            continue
-        if verdict.startswith("it is not in the index"):
-            print(printable(f"note: nothing is known of {path}: {verdict}"), file=sys.stderr)
 
 
 def is_watched(parsed: Namespace) -> bool:

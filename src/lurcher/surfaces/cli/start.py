@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
 
+from lurcher.config import terminal_columns
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
 from lurcher.runtime import VERSION
@@ -16,6 +16,7 @@ from lurcher.surfaces.cli.printer import Painter, use_colour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TextIO
 
     from lurcher.inspect.examples import Example
 
@@ -41,7 +42,7 @@ _GENERAL = (
 def run_start() -> int:
     """Greets with examples that can be run here."""
     painter = Painter(use_colour())
-    print(f"{painter.symbol('lurcher')} {VERSION}: finds the code, the past change and the note that answer a question.\n")
+    print(f"{painter.symbol('lurcher')} {VERSION}: finds the code, the commits and the notes that answer a question.\n")
     try:
         with Engine.open(".") as engine:
             rows, indexed = list(_rows(engine)), engine.indexed
@@ -61,19 +62,18 @@ def suggest_commands(engine: Engine) -> None:
     except (LurcherError, OSError):
         return
     if rows:
-        print("\nthe index is ready; try next:", file=sys.stderr)
-        for command, what in rows:
-            print(f"    {printable(command)}  # {what}", file=sys.stderr)
+        print("\nThe index is ready; try next:", file=sys.stderr)
+        _print_rows(rows, Painter(use_colour()), sys.stderr)
 
 
-def _print_rows(rows: list[tuple[str, str]], painter: Painter) -> None:
+def _print_rows(rows: list[tuple[str, str]], painter: Painter, stream: TextIO | None = None) -> None:
     width = max(len(command) for command, _ in rows)
-    beside = 4 + width + 2 + max(len(what) for _, what in rows) <= shutil.get_terminal_size().columns
+    beside = 4 + width + 2 + max(len(what) for _, what in rows) <= terminal_columns(sys.stdout)
     for command, what in rows:
         if beside:
-            print(f"    {printable(command):<{width}}  {painter.dim(what)}")
+            print(f"    {printable(command):<{width}}  {painter.dim(what)}", file=stream)
         else:  # wrapped lines are hard to read, and to copy
-            print(f"    {painter.dim(what)}\n        {printable(command)}")
+            print(f"    {painter.dim(what)}\n        {printable(command)}", file=stream)
 
 
 def _rows(engine: Engine) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ export async function get(name, values = {}, signal = undefined) {
     reply = await fetch(`/api/${name}?${query({ project: scope.project, ...values })}`, { signal, headers: { accept: "application/json", "lurcher-surface": "page" } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new RequestError(0, { code: "offline", message: "The server does not answer.", hint: "Is `lurcher serve` still running?" });
+    throw new RequestError(0, { code: "offline", message: "The server does not answer.", hint: "Is the command lurcher serve still running?" });
   }
   let body = null;
   try {

@@ -19,6 +19,7 @@ const [box, main, left, side, dialog] = ["q", "main", "facets", "side", "dialog"
 let state = read();
 let answer = null;
 let chosen = -1;
+let visited = "";  // the file that was shown before the hits
 let running = new AbortController();
 let timer = 0;
 let events = null;
@@ -63,6 +64,7 @@ function show() {
   document.body.dataset.view = state.file ? "file" : state.q.trim() ? "hits" : "start";
   document.body.classList.remove("sheet");
   byId("sources").hidden = Boolean(state.file);
+  if (state.file) visited = state.file;
   tabs();
   switches();
   if (state.file) showFile();
@@ -156,7 +158,10 @@ function draw(milliseconds) {
     answer.next ? h("button", { type: "button", class: "further", id: "more-hits", onclick: loadMore }, "More hits") : null);
   byId("announcement").textContent = answer.hits.length ? `${text} for ${answer.query}` : `Nothing found for ${answer.query}`;
   chosen = -1;
-  if (answer.hits.length) choose(0, false);
+  const back = document.activeElement === box ? -1 : answer.hits.findIndex((hit) => visited && hit.path === visited);
+  visited = "";
+  if (back >= 0) focusHit(back);
+  else if (answer.hits.length) choose(0, false);
   else { put(side); if (!isQuick()) showNothing({}); }
   fillProgress();
   if (isQuick() && (!events || events.readyState !== EventSource.OPEN)) timer = setTimeout(show, RETRY);
