@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import git
+from tests.conftest import environment, git
 from tests.indexing.conftest import write
 from tests.surfaces.mcp.talk import Near
 
@@ -66,3 +68,18 @@ def test_a_name_that_is_spelled_otherwise_is_not_shown_whole(talk: Near) -> None
 
 def test_a_name_that_only_others_resemble_is_shown_whole_all_the_same(talk: Near) -> None:
     assert "merged[name] = second[name]" in talk.text("symbol", name="MergeConfig")
+
+
+def test_where_only_the_built_files_are_there_nothing_is_held_against_them(tmp_path: Path) -> None:
+    write(tmp_path, {"dist/client.js": FILES["dist/client.js"], "test/merge.spec.js": FILES["test/merge.spec.js"]})
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "--all")
+    with Near(tmp_path) as found:
+        found.call("index")
+        [first, *_] = found.data("search", query="how are configs merged")["hits"]
+    run = subprocess.run(
+        [sys.executable, "-m", "lurcher", "search", "how are configs merged", "--explain", "--json"], cwd=tmp_path,
+        env=environment(LURCHER_CONFIG="/dev/null"), capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert first["path"] == "dist/client.js"
+    assert b"dist/client.js" in run.stdout and b"generated" not in run.stdout, run.stderr
