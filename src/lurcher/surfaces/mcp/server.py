@@ -46,7 +46,8 @@ INSTRUCTIONS = (
     "Use these tools instead of grep and of reading files whole when you do not know the file or the exact words; for a "
     "literal string in a known file, grep is better. They search this repository's code, notes and git history, offline. "
     "Start with `search`; ask `search_history` before redoing what may have been tried; `outline` and `read` instead of "
-    "reading whole files; `brief`, `references` and `impact` before changing an interface."
+    "reading whole files; `brief`, `references` and `impact` before changing an interface. `PATH:FIRST-LAST` heads a "
+    "place, `:FIRST-LAST` one more of that file."
 )
 STRUCTURED = "lurcher/structured"
 """The key of a request's `_meta` by which a client asks for data and its schemas, instead of text."""
