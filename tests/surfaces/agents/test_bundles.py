@@ -112,7 +112,7 @@ def test_the_marketplace_names_plugins_that_are_in_it(tmp_path: Path) -> None:
     assert {step.done for step in agents.apply_steps(setup)} == {"wrote"}
     assert {step.done for step in agents.apply_steps(setup)} == {"unchanged"}
     claude = json.loads((folder / ".claude-plugin/marketplace.json").read_text())
-    assert KEBAB.fullmatch(claude["name"]) and claude["owner"]["name"]
+    assert KEBAB.fullmatch(claude["name"]) and claude["owner"]["name"] and claude["description"]
     codex = json.loads((folder / ".agents/plugins/marketplace.json").read_text())
     assert codex["name"] and codex["interface"]["displayName"]
     assert [entry["name"] for entry in claude["plugins"]] == [entry["name"] for entry in codex["plugins"]]

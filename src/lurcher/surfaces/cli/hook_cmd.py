@@ -93,7 +93,7 @@ def _words(text: str) -> list[str]:
 def _is_telling(query: str) -> bool:
     """Whether a search has more to go by than one word: two, or a name of several parts."""
     words = _words(query)
-    return len(words) > 1 or any(word != word.lower() and word != word.upper() and word[1:] != word[1:].lower() for word in words)
+    return len(words) > 1 or any(word[1:] not in (word[1:].lower(), word[1:].upper()) for word in words)
 
 
 def _shown_file(tool: object, asked: dict[str, Any]) -> str:
