@@ -37,6 +37,7 @@ from lurcher.sources.roles import (
         ("api/user.pb.go", GENERATED), ("proto/user_pb2.py", GENERATED), ("lib/model.g.dart", GENERATED),
         ("pkg/zz_generated.deepcopy.go", GENERATED), ("po/de.po", TRANSLATION), ("conf/locale/de/formats.py", TRANSLATION),
         ("config/locales/pt-BR.yml", TRANSLATION), ("web/strings_zh_CN.properties", TRANSLATION),
+        ("dist/axios.js", GENERATED), ("packages/core/dist/esm/index.d.ts", GENERATED),
         ("vendor/lib/a.c", VENDORED), ("third_party/x.py", VENDORED), ("api/v2/users.py", VERSIONED),
     ],
 )  # fmt: skip
@@ -46,7 +47,8 @@ def test_the_path_determines_the_role(path: str, role: int) -> None:
 
 @pytest.mark.parametrize(
     "path", ["src/client.py", "contest.py", "latest/index_of.go", "attest.rs", "video/v.py", "testament.c", "src/i18n/load.ts",
-             "i18n/lib/api.ts", "src/locale.py", "generated_code.go", "src/regress.py", "src/3", "a.10", "lib/mod.3d"]
+             "i18n/lib/api.ts", "src/locale.py", "generated_code.go", "src/regress.py", "src/3", "a.10", "lib/mod.3d",
+             "dist/install.py", "src/dist/mod.go", "lib/dist.js"]
 )
 def test_ordinary_files_have_no_role(path: str) -> None:
     assert roles(path) == 0

@@ -32,6 +32,7 @@ from lurcher.errors import ConfigError, IndexBuilding, IndexError_, LurcherError
 from lurcher.indexing import View
 from lurcher.indexing.inotify import InotifyMonitor
 from lurcher.runtime.process import claim_process, pause
+from lurcher.server.file_grep import FileGrep
 from lurcher.server.unindexed import WAIT_SECONDS, Listings, UnindexedSearch, size_of
 from lurcher.types import Answer, Progress, silent
 
@@ -158,6 +159,12 @@ class Session:
             if answer.index.stale_paths:
                 self.build()
             return answer
+        with self._unindexed.grep(engine, text if isinstance(text, str) else "") as grep:
+            return self._search_unindexed(engine, text, grep, began, patience, options)
+
+    def _search_unindexed(
+        self, engine: Engine, text: str, grep: FileGrep, began: float, patience: float, options: dict[str, Any]
+    ) -> Answer:
         words = text if isinstance(text, str) else ""
         listings = self._unindexed.list_files(engine, began + 0.5 * patience, words)
         if listings is None:
@@ -165,7 +172,8 @@ class Session:
         if listings is not None and not self._large(engine, listings) and self.ready(0.6 * patience):
             return engine.search(text, **options)
         try:
-            return self._unindexed.search(engine, listings, text, options, self.describe_progress(), began + patience)
+            progress_text = self.describe_progress()
+            return self._unindexed.search(engine, listings, grep, text, options, progress_text, began + patience)
         finally:
             self.build()  # after the answer, since it would take the processor from it
 

@@ -12,7 +12,7 @@ import os
 import posixpath
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.query import Query, compile_literal_query, extract_terms
 from lurcher.query.text_pattern import TextPattern
+from lurcher.server.file_grep import FileGrep
 from lurcher.sources import Entry, git
 from lurcher.sources.decode import Text
 from lurcher.storage import manifest as manifests
@@ -91,13 +92,15 @@ def build_partial_view(
     deadline: float,
     progress_text: str,
     whole: bool = True,
+    likely: Collection[str] = (),
 ) -> PartialView:
-    """A view of a root without an index: files are scanned until `scan_until` and ranked until `deadline` (monotonic).
+    """A view of a root without an index: files are scanned until `scan_until`, the `likely` ones first, and ranked until
+    `deadline` (monotonic).
 
     `whole` says that the entries are all files of the root.
     """
     words = _query_stems(text)
-    scanned_files, found = _scan(project, entries, words, pattern, (scan_until, deadline))
+    scanned_files, found = _scan(project, entries, words, pattern, (scan_until, deadline), likely)
     snapshot, manifest, ranked = _chunk(project, _batches(_order_by_score(found, len(words))), deadline)
     how = "match" if pattern is not None else "have most words of the query"
     files = f"{ranked:,} of the files that {how}; {scanned_files:,} of {len(entries):,} were scanned"
@@ -183,7 +186,7 @@ def has_code(entries: Iterable[Entry]) -> bool:
 
 def _scan(
     project: RootIndex, entries: Iterable[Entry], words: Sequence[bytes], pattern: TextPattern | None,
-    until: tuple[float, float],
+    until: tuple[float, float], likely: Collection[str],
 ) -> tuple[int, list[ScannedFile]]:
     """How many files were scanned in time, and those that match; if none does, scanning goes on until the second limit."""
     found: list[ScannedFile] = []
@@ -191,8 +194,9 @@ def _scan(
     # Files named like the query first, large ones and tests last: many small files are read before time runs out.
     named = _count_in_paths(entries, words)
 
-    def order(entry: Entry) -> tuple[int, bool, bool, str]:
-        return -named.get(entry.path, 0), entry.size > _LARGE_FILE_BYTES, "test" in entry.path.lower(), entry.path
+    def order(entry: Entry) -> tuple[bool, int, bool, bool, str]:
+        path = entry.path
+        return path not in likely, -named.get(path, 0), entry.size > _LARGE_FILE_BYTES, "test" in path.lower(), path
 
     ordered = sorted(entries, key=order)
     least = time.monotonic() + _MIN_SCAN_SECONDS  # even if time is up, the few likeliest files are read
@@ -309,11 +313,16 @@ class UnindexedSearch:
         words = None if text is None else [word.decode("utf-8", "replace") for word in _query_stems(text)]
         return listing.wait(until, words)
 
-    def search(
-        self, engine: Engine, listings: Listings | None, text: str, options: dict[str, Any], progress_text: str, until: float
-    ) -> Answer:
-        """The answer that can be given until then (monotonic clock); `progress_text` says how far the index is."""
+    @staticmethod
+    def grep(engine: Engine, text: str) -> FileGrep:
+        """Starts looking for the files that a search will begin with."""
+        return FileGrep(engine.projects, text[:20_000], [word.decode("utf-8", "replace") for word in _query_stems(text)])
 
+    def search(
+        self, engine: Engine, listings: Listings | None, grep: FileGrep, text: str, options: dict[str, Any],
+        progress_text: str, until: float,
+    ) -> Answer:  # fmt: skip
+        """The answer that can be given until then (monotonic clock); `progress_text` says how far the index is."""
         if listings is None:
             progress_text = f"{progress_text}, and its files are still being listed"
             listings = Listings([()] * len(engine.projects))
@@ -323,9 +332,12 @@ class UnindexedSearch:
         pattern = compile_literal_query(Query(text, **known)) if isinstance(text, str) and text.strip() else None
         now = time.monotonic()
         left = max(0.4, until - now)
+        likely = [grep.files(number, now + left / 3) for number in range(len(engine.projects))]
         views = [
-            build_partial_view(project, entries, str(text), pattern, now + left / 2, now + left, progress_text, listings.whole)
-            for project, entries in zip(engine.projects, listings, strict=True)
+            build_partial_view(
+                project, entries, str(text), pattern, now + left / 2, now + left, progress_text, listings.whole, likely[number]
+            )
+            for number, (project, entries) in enumerate(zip(engine.projects, listings, strict=True))
         ]
         answer = engine.search(text, **options, views=[part.view for part in views])
         share = sum(part.ranked for part in views) / max(1, sum(part.total for part in views))
@@ -367,7 +379,9 @@ class Glimpse:
         return self._unindexed.list_files(self._engine, now + (0.5 if text else 0.7) * (self._until - now), text)
 
     def search(self, text: str, **options: Any) -> Answer:
-        return self._unindexed.search(self._engine, self._list(text), text, options, self._progress_text, self._until)
+        with self._unindexed.grep(self._engine, text) as grep:
+            listings = self._list(text)
+            return self._unindexed.search(self._engine, listings, grep, text, options, self._progress_text, self._until)
 
     def views(self, path: str | Path) -> list[View]:
         """Views that have this file alone."""

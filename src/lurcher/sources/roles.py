@@ -82,6 +82,10 @@ _GENERATED_NAMES = (
     "_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.gw.go", ".pb.cc", ".pb.c", ".pb.h", ".pb.swift", ".pb.dart",
     ".g.dart", ".freezed.dart", ".g.cs", ".g.i.cs", ".designer.cs",
 )  # fmt: skip
+SCRIPTS = ("javascript", "typescript", "tsx")
+_BUILT_FOLDER = "dist"
+_BUILT_NAMES = (".js", ".cjs", ".mjs", ".d.ts", ".d.mts", ".d.cts")
+"""What bundlers write to that folder; in other languages it may hold sources."""
 _GENERATED_STEMS = ("_generated", "-generated", ".generated")
 _TRANSLATION_FOLDERS = {"locale", "locales", "i18n", "l10n", "translation", "translations", "lc_messages", "nls"}
 _TRANSLATION_EXTENSIONS = {"po", "pot", "xlf", "xliff", "arb", "strings", "stringsdict"}
@@ -119,9 +123,17 @@ def roles(path: str) -> int:
         flags |= VENDORED
     if low_name.endswith(_GENERATED_NAMES) or stem.lower().endswith(_GENERATED_STEMS) or low_name.startswith("zz_generated."):
         flags |= GENERATED
+    if is_built(path):
+        flags |= GENERATED
     if extension.lower() in _TRANSLATION_EXTENSIONS or _REGIONAL.match(stem) or _holds_translations(folder, stem):
         flags = flags & ~DATA | TRANSLATION
     return flags
+
+
+def is_built(path: str) -> bool:
+    """Whether a bundler wrote a file, by its path."""
+    folder, _, name = path.rpartition("/")
+    return name.lower().endswith(_BUILT_NAMES) and _BUILT_FOLDER in folder.split("/")
 
 
 def _holds_translations(folder: str, stem: str) -> bool:

@@ -10,7 +10,19 @@ from bisect import bisect_left
 from functools import cached_property
 
 from lurcher.runtime.kernel import np
-from lurcher.sources.roles import BUILD_STEMS, INLINE_TESTS, LICENCE_STEMS, VENDORED, VERSIONED, find_embedded, find_superseded
+from lurcher.sources.roles import (
+    ASIDE,
+    BUILD_STEMS,
+    GENERATED,
+    INLINE_TESTS,
+    LICENCE_STEMS,
+    SCRIPTS,
+    VENDORED,
+    VERSIONED,
+    find_embedded,
+    find_superseded,
+    is_built,
+)  # fmt: skip
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.definition_snapshot import MAX_CACHED_CHARS, MAX_CACHED_NAMES, DefinitionSnapshot
 from lurcher.storage.segment import FILE_FIELDS, MAX_CACHED_ROWS, MAX_CACHED_TERMS, UNIT_FAMILIES, Segment, decode_string
@@ -168,8 +180,16 @@ class Snapshot(DefinitionSnapshot):
 
     @cached_property
     def file_roles(self) -> NDArray[Any]:
-        """The roles of each file; those of a project within the project are vendored too."""
+        """The roles of each file; those of a project within the project are vendored too.
+
+        What a bundler wrote is not held against it where its sources are not there, as in an installed package.
+        """
         roles = self.file_column("roles")
+        if len(roles) and int((roles & GENERATED).max()) and not self._has_script_sources(roles):
+            roles = roles.copy()
+            for file in self.files_of_languages(SCRIPTS):
+                if is_built(self.path(file)):
+                    roles[file] = int(roles[file]) & ~GENERATED
         licences = self._files_named(LICENCE_STEMS)
         builds = self._files_named(BUILD_STEMS) if licences else []
         if builds:
@@ -182,6 +202,15 @@ class Snapshot(DefinitionSnapshot):
                 first, last = [base + bisect_left(files, end, key=segment.path) for end in ends]
                 roles[first:last] |= VENDORED
         return roles
+
+    def _has_script_sources(self, roles: NDArray[Any]) -> bool:
+        """Whether there are scripts that are not tests, examples, generated and the like; true without any scripts."""
+        none = True
+        for file in self.files_of_languages(SCRIPTS):
+            if not int(roles[file]) & ASIDE:
+                return True
+            none = False
+        return none
 
     def _files_named(self, stems: Iterable[str]) -> list[str]:
         """The paths of live files by their names without extension."""

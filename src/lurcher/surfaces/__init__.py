@@ -169,7 +169,7 @@ def check_all(
     for name, parameter in known.items():
         value, label = given.get(name), f"'{name}'"
         if parameter.required and (value is None or (texts and value == "")):
-            raise error(f"{label} is missing", sentence(parameter.help))
+            raise error(f"{label} is missing", sentence(parameter.help) or f"known are: {', '.join(known)}")
         if value is None:
             if parameter.default is not None:
                 values[name] = parameter.default

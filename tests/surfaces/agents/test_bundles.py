@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -20,7 +24,10 @@ from lurcher.surfaces.agents import bundles
 from lurcher.surfaces.agents.clients import CLIENTS
 from lurcher.surfaces.agents.handshake import shake_hands
 from lurcher.surfaces.mcp.tools import TOOLS
+from tests import own_home
 from tests.conftest import run_lurcher
+from tests.npm import modules_with
+from tests.own_home import SHARED
 from tools import build_bundles
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -105,7 +112,7 @@ def test_the_marketplace_names_plugins_that_are_in_it(tmp_path: Path) -> None:
     assert {step.done for step in agents.apply_steps(setup)} == {"wrote"}
     assert {step.done for step in agents.apply_steps(setup)} == {"unchanged"}
     claude = json.loads((folder / ".claude-plugin/marketplace.json").read_text())
-    assert KEBAB.fullmatch(claude["name"]) and claude["owner"]["name"]
+    assert KEBAB.fullmatch(claude["name"]) and claude["owner"]["name"] and claude["description"]
     codex = json.loads((folder / ".agents/plugins/marketplace.json").read_text())
     assert codex["name"] and codex["interface"]["displayName"]
     assert [entry["name"] for entry in claude["plugins"]] == [entry["name"] for entry in codex["plugins"]]
@@ -181,6 +188,48 @@ def test_the_bundle_follows_the_schema_and_starts(built: Path, tmp_path: Path) -
     started = arguments[arguments.index(server["entry_point"]) + 1 :]
     command = [sys.executable, str(folder / server["entry_point"]), *started[:-1], str(tmp_path)]
     assert shake_hands(command, tmp_path).tools == len(TOOLS)
+
+
+# -- the published schemas, from the packages that carry them -----------------------------------------------------------
+
+MCPB = "@anthropic-ai/mcpb@2.1.2"
+REGISTRY = "github.com/modelcontextprotocol/registry@v1.8.7"
+
+
+@pytest.mark.node
+def test_the_manifest_of_the_bundle_is_valid_by_the_published_schema(built: Path, tmp_path: Path) -> None:
+    folder = _unpack(built / f"lurcher-{lurcher.__version__}.mcpb", tmp_path / "bundle")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    name = f"@anthropic-ai/mcpb/schemas/mcpb-manifest-v{manifest['manifest_version']}.schema.json"
+    schema = json.loads((modules_with(MCPB, name) / name).read_text("utf-8"))
+    jsonschema.validate(manifest, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**manifest, "server": {}}, schema)
+
+
+def test_the_registry_entry_is_valid_by_the_published_schema(built: Path) -> None:
+    entry = json.loads((built / "server.json").read_text())
+    version = entry["$schema"].split("/")[-2]
+    schema = json.loads((_go_module(REGISTRY) / f"internal/validators/schemas/{version}.json").read_text("utf-8"))
+    assert schema["$id"] == entry["$schema"]
+    jsonschema.validate(entry, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**entry, "name": "no slash"}, schema)
+
+
+def _go_module(module: str) -> Path:
+    """The folder of a Go module, kept from run to run; the test is skipped where it cannot be had."""
+    if shutil.which("go") is None:
+        pytest.skip("go fetches the schema, and is not here")
+    folder = SHARED / "go"
+    own = {**os.environ, "HOME": str(own_home.folder() / "home"), "GOMODCACHE": str(folder), "GOFLAGS": "-modcacherw"}
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        ["go", "mod", "download", "-json", module], env=own, cwd=folder, capture_output=True, timeout=120, check=False
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip(f"go cannot fetch {module}")
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def test_the_same_version_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:

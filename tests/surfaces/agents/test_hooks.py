@@ -75,12 +75,17 @@ def test_a_grep_for_words_gets_places_once_in_a_session(project: Path) -> None:
     assert _tool(project, "Bash", command="rg 'follow redirects'") == ""
     assert "client.py" in _tool(project, "Bash", "another", command="grep -rn 'follow.*redirects' . | head")
     assert "client.py" in _tool(project, "Bash", "a third", command="git grep -n follow_redirects")
+    assert "client.py" in _tool(project, "Bash", "a fourth", command="grep -rn followRedirects .")
 
 
 def test_where_grep_is_better_nothing_is_said(project: Path, state: Path) -> None:
     assert _tool(project, "Grep", pattern="follow redirects", path="client.py") == ""
     assert _tool(project, "Bash", command="grep -n 'follow redirects' client.py") == ""
     assert _tool(project, "Grep", pattern="x") == ""
+    for single in ("redirects", "Redirects", "REDIRECTS"):
+        assert _tool(project, "Grep", pattern=single) == ""
+    for command in ("cat large.py | head", "cat large.py client.py", "cat 'large.py", "cat client.py", "cat -n", "cat $FILE"):
+        assert _tool(project, "Bash", command=command) == ""
     assert _tool(project, "Bash", command="ls -l 'follow redirects'") == ""
     assert _tool(project, "Bash", command="grep 'unfinished") == ""
     assert _tool(project, "Read", file_path="client.py") == ""
@@ -91,6 +96,8 @@ def test_where_grep_is_better_nothing_is_said(project: Path, state: Path) -> Non
 def test_a_large_file_is_mentioned_once(project: Path) -> None:
     assert "outline" in _tool(project, "Read", file_path=str(project / "large.py"))
     assert _tool(project, "Read", file_path=str(project / "large.py")) == ""
+    assert _tool(project, "Bash", command="cat large.py") == ""
+    assert "outline" in _tool(project, "Bash", "another", command="cat -n large.py")
 
 
 def test_without_a_place_to_note_it_nothing_is_said(project: Path, state: Path) -> None:

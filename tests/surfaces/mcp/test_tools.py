@@ -265,6 +265,11 @@ def test_status(talk: Talk, repository: Path) -> None:
         ("references", {"name": "src/client.py:" + "9" * 4000}, "query"),
         ("references", {"name": "nul\0byte:1"}, "path"),
         ("references", {"name": "Client", "show": "friends"}, "usage"),
+        ("search", {}, "usage"),
+        ("search", {"query": "x", "path": "\n\n"}, "path"),
+        ("search", {"query": "x", "path": "🦊" * 2000}, "path"),
+        ("read", {"path": "é" * 200}, "path"),
+        ("brief", {"name": "n" * 300}, "path"),
         ("references", {"name": "Client", "show": "callers", "depth": 99}, "usage"),
     ],
 )
@@ -274,6 +279,7 @@ def test_a_bad_argument_is_an_error_that_says_what_to_do(
     error = talk.error(tool, **arguments)
     assert error["code"] == code
     assert len(error["message"]) < 500
+    assert error["hint"] and "\n" not in error["message"] + error["hint"]
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(talk: Talk) -> None:

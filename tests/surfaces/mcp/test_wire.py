@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import pytest
 from lurcher.storage.disk import find_holder
 from tests.conftest import environment, write_repository
 from tests.indexing.conftest import write
-from tests.surfaces.mcp.talk import Wire
+from tests.surfaces.mcp.talk import Wire, wait_until
 
 LONG = 60.0
 
@@ -198,6 +199,19 @@ def test_it_ends_when_the_client_goes_away(tmp_path: Path) -> None:
     assert wire.process.stdin is not None
     wire.process.stdin.close()
     assert wire.process.wait(120) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_signal_ends_it_and_the_indexing_while_the_client_is_there(tmp_path: Path, slow: Path, number: int) -> None:
+    wire = Wire(slow, env={"LURCHER_INDEX_DIR": str(tmp_path)})
+    try:
+        wire.begin("tools/call", {"name": "index", "arguments": {}})
+        folder = _written(tmp_path)
+        wire.process.send_signal(number)
+        assert wire.process.wait(LONG) in (130, -signal.SIGTERM)  # its standard input is still open
+        wait_until(lambda: find_holder(folder) is None)
+    finally:
+        wire.process.kill()
 
 
 def test_a_repository_that_goes_away_is_an_error_and_not_the_end(tmp_path: Path) -> None:

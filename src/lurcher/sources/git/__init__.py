@@ -108,6 +108,19 @@ def _communicate(process: subprocess.Popen[bytes], data: bytes | None, seconds: 
         return process.communicate()[0]
 
 
+def finish_in_time(process: subprocess.Popen[bytes] | None, seconds: float) -> tuple[bool, bytes]:
+    """Whether git ended by then, else it is stopped; and what it has written."""
+    import subprocess
+
+    if process is None:
+        return True, b""
+    try:
+        return True, process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return False, process.communicate()[0]
+
+
 def stop(process: subprocess.Popen[bytes] | None) -> None:
     """Kill a process whose output is no longer needed."""
     if process is not None:

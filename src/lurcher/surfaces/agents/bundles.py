@@ -56,7 +56,7 @@ def marketplace_files(command: Sequence[str]) -> dict[str, str]:
         for name in about
     ]
     files = {
-        _MARKETPLACE: _dump({"name": NAME, "owner": _AUTHOR, "plugins": claude}),
+        _MARKETPLACE: _dump({"name": NAME, "description": _TITLE, "owner": _AUTHOR, "plugins": claude}),
         ".agents/plugins/marketplace.json": _dump({"name": NAME, "interface": {"displayName": NAME}, "plugins": codex}),
     }
     for name, made in ((NAME, plugin_files(command)), (_HOOKS, hooks_plugin_files(command))):

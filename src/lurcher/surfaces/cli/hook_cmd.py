@@ -28,6 +28,7 @@ _LARGE = 40_000
 """Bytes of a file that is not read whole without a word."""
 _KEEP_DAYS = 2
 _GREPS = ("grep", "egrep", "rg", "ag", "ack")
+_SHOWS = ("cat", "bat", "nl")
 _PIPED = "|"
 _WORD = 3
 """Letters of the shortest word worth a search."""
@@ -71,8 +72,11 @@ def _answer(event: dict[str, Any]) -> str:
     tool, session = event.get("tool_name"), str(event.get("session_id"))
     if tool == "Read":
         return _suggest_outline(asked, folder, session)
+    shown = _shown_file(tool, asked)
+    if shown:
+        return _suggest_outline({"file_path": shown}, folder, session)
     query = _grep_query(tool, asked, folder)
-    if len(_words(query)) < 2 or _was_said("grep", session):
+    if not _is_telling(query) or _was_said("grep", session):
         return ""
     found = _places(query, folder)
     if not found:
@@ -84,6 +88,29 @@ def _words(text: str) -> list[str]:
     """Words of a text, without what is special in a regular expression."""
     plain = "".join(c if c.isalnum() else " " for c in text.replace("\\b", " ").replace("\\w", " ").replace("\\s", " "))
     return [word for word in plain.split() if len(word) >= _WORD]
+
+
+def _is_telling(query: str) -> bool:
+    """Whether a search has more to go by than one word: two, or a name of several parts."""
+    words = _words(query)
+    return len(words) > 1 or any(word[1:] not in (word[1:].lower(), word[1:].upper()) for word in words)
+
+
+def _shown_file(tool: object, asked: dict[str, Any]) -> str:
+    """The file that a command of the shell shows whole; empty if it is another command."""
+    command = asked.get("command")
+    if tool != "Bash" or not isinstance(command, str) or len(command) > _MOST_QUERY:
+        return ""
+    program, _, rest = command.strip().partition(" ")
+    if program not in _SHOWS or any(c in rest for c in "|<>;&$`*\n"):
+        return ""
+    import shlex
+
+    try:
+        files = [part for part in shlex.split(rest) if not part.startswith("-")]
+    except ValueError:
+        return ""
+    return files[0] if len(files) == 1 else ""
 
 
 def _grep_query(tool: object, asked: dict[str, Any], folder: str) -> str:

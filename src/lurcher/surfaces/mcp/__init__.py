@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from lurcher.server.repositories import RepositoryEngine
 
 
+_INTERRUPTED = 130
+
+
 def need_extra() -> None:
     """Raise MissingExtra if the package is not installed, or is an older version."""
     import importlib.util
@@ -70,7 +73,11 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
         async with stdio_streams(source, target) as (incoming, outgoing):
             await server.server.run(incoming, outgoing, server.server.create_initialization_options())
 
-    anyio.run(serve)
+    try:
+        anyio.run(serve)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr, flush=True)
+        os._exit(_INTERRUPTED)  # a thread still waits for the next line, and nothing ends it before that comes
 
 
 def _claim_stdio() -> tuple[IO[bytes], IO[bytes]]:

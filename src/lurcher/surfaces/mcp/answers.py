@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher import answer as tokens
 from lurcher import surfaces as p
+from lurcher.query import split_qualified_name
 from lurcher.runtime.process import format_count
+from lurcher.sources.roles import ASIDE, roles
 from lurcher.surfaces.mcp.requests import WORDING
 from lurcher.types import FAIR, NONE, STRONG, WEAK, headers_data, with_headers
 
@@ -34,6 +36,7 @@ BUDGET: int = p.BUDGET.on(p.MCP).default
 _MOST_NOTES = 4
 _LONGEST_NOTE = 400
 _SHORT = 10
+_SIGILS = "$@#?!="
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,14 +292,20 @@ def render_brief(answer: BriefAnswer, budget: int) -> ToolResult:
 
 
 def render_symbol(answer: SymbolAnswer, read: Callable[[str, int, int], str], budget: int) -> ToolResult:
-    """Definitions in order, whole while they fit, else their signatures. `read` gives the lines of a file."""
+    """Definitions in order, whole while they fit, else their signatures. `read` gives the lines of a file.
+
+    Names that are spelled otherwise, such as `from_request` for `FromRequest`, are not whole beside those that are spelled so.
+    """
     left = entry_budget(budget)
+    wanted = (split_qualified_name(answer.name) or [""])[-1].strip(_SIGILS)
+    near = {number for number, hit in enumerate(answer.definitions) if hit.name.strip(_SIGILS) != wanted}
+    near = near if len(near) < len(answer.definitions) else set()
     parts: list[str] = []
     shown: list[dict[str, Any]] = []
     for number, hit in enumerate(answer.definitions):
         head = f"{hit.path}:{hit.start_line}-{hit.end_line} {hit.qualified}\n"
         rest = sum(tokens.count_tokens(_signature(other)) for other in answer.definitions[number + 1 :])
-        body = read(hit.path, hit.start_line, hit.end_line).rstrip("\n")
+        body = "" if number in near else read(hit.path, hit.start_line, hit.end_line).rstrip("\n")
         whole = f"{head}{body}\n" if body else ""
         fits = bool(whole) and tokens.count_tokens(whole) <= left - min(rest, left // 2)
         part = whole if fits else _signature(hit)
@@ -376,19 +385,25 @@ def _dependent_text(entry: Dependent) -> str:
 def render_references(answer: AnyReferences, show: str, budget: int) -> ToolResult:
     from lurcher.inspect.references.calls import entries_of, use_line
 
-    entries = entries_of(answer)
+    # What does not fit is left out from the end: tests, examples, and what tools wrote.
+    entries = sorted(entries_of(answer), key=lambda entry: _is_aside(entry.path))
+    definitions = sorted(answer.definitions, key=lambda place: _is_aside(place.path))
     kept, _ = _take_fitting(entries, use_line, entry_budget(budget))
-    defined = ", ".join(f"{place.path}:{place.line}" for place in answer.definitions[:3])
+    defined = ", ".join(f"{place.path}:{place.line}" for place in definitions[:3])
     first = f"{answer.name} is defined at {defined}" if defined else f"nothing in the tree defines {answer.name}"
     listed = f"; {len(kept)} listed" if len(kept) < len(entries) else ""
     more = f"{first}; {format_count(len(entries), show.removesuffix('s'))}{listed}"
     text = _pack(["".join(map(use_line, kept))], budget, more, answer.basis.degraded)
     data = {
-        "name": answer.name, "show": show, "definitions": [place.to_dict() for place in answer.definitions],
+        "name": answer.name, "show": show, "definitions": [place.to_dict() for place in definitions],
         "entries": [entry.to_dict() for entry in kept], "total": len(entries),
         **_index_data(answer.basis.index, answer.basis.degraded),
     }  # fmt: skip
     return ToolResult(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
+
+
+def _is_aside(path: str) -> bool:
+    return bool(roles(path) & ASIDE)
 
 
 def render_exists(answer: ExistsAnswer) -> ToolResult:

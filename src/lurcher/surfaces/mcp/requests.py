@@ -115,7 +115,10 @@ class Access:
                 allowed.append(meant)
         if not allowed:
             raise PathError(f"{_show(path)} is outside of the allowed roots", f"allowed: {', '.join(map(str, self.folders))}")
-        return next((place for place in allowed if place.exists()), allowed[0])
+        try:
+            return next((place for place in allowed if place.exists()), allowed[0])
+        except OSError as error:  # such as a name that is too long for the file system
+            raise PathError(f"{_show(path)} is not a path: {error.strerror}", "pass a path as a hit has it") from None
 
     def _bases(self, path: Path) -> Iterable[Path]:
         for folder in self.folders:

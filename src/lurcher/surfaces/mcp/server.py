@@ -11,7 +11,7 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher.errors import LurcherError, PathError
 from lurcher.runtime import VERSION
-from lurcher.runtime.process import Cancelled, pause, run_cancellable
+from lurcher.runtime.process import Cancelled, pause, printable, run_cancellable
 from lurcher.server import token_stats
 from lurcher.server.repositories import RepositoryEngine
 from lurcher.server.session import Build, Session
@@ -46,7 +46,8 @@ INSTRUCTIONS = (
     "Use these tools instead of grep and of reading files whole when you do not know the file or the exact words; for a "
     "literal string in a known file, grep is better. They search this repository's code, notes and git history, offline. "
     "Start with `search`; ask `search_history` before redoing what may have been tried; `outline` and `read` instead of "
-    "reading whole files; `brief`, `references` and `impact` before changing an interface."
+    "reading whole files; `brief`, `references` and `impact` before changing an interface. `PATH:FIRST-LAST` heads a "
+    "place, `:FIRST-LAST` one more of that file."
 )
 STRUCTURED = "lurcher/structured"
 """The key of a request's `_meta` by which a client asks for data and its schemas, instead of text."""
@@ -118,6 +119,7 @@ class MCPServer:
             self._engines.clear()
         for served in engines:
             served.close()
+        self._counter.finish()
 
     # -- tools ------------------------------------------------------------------------------------------------------------
 
@@ -335,6 +337,8 @@ class MCPServer:
 _MOST_UNCOUNTED = 64
 _QUIET_SECONDS = 0.1
 """How long no call may have begun or ended before answers are counted."""
+_LAST_SECONDS = 1.0
+"""How long a server that ends waits for answers to be counted."""
 _GREPPED = {"search": "query", "symbol": "name", "references": "name"}
 """The argument for which one would grep instead."""
 
@@ -356,6 +360,11 @@ class _AnswerCounter:
     def count(self, tool: str, returned: int, question: str, files: Sequence[Path]) -> None:
         if self._room.acquire(blocking=False):
             self._thread.submit(self._work, tool, returned, question, files)
+
+    def finish(self) -> None:
+        """Count at once what waits: no call is disturbed any more, and nothing is left to do after the end."""
+        self._not_before = 0.0
+        wait([self._thread.submit(lambda: None)], _LAST_SECONDS)
 
     def _work(self, tool: str, returned: int, question: str, files: Sequence[Path]) -> None:
         from lurcher.answer import CHARACTERS_PER_TOKEN
@@ -421,7 +430,7 @@ def _schema_of(name: str) -> Mapping[str, Any] | None:
 
 def _error_result(error: LurcherError) -> types.CallToolResult:
     """An error as a tool result: marked as an error, with code and hint."""
-    shown = WORDING.render_json(error.to_dict())
+    shown = _shown(error)
     hint = f"\nhint: {shown['hint']}" if error.hint else ""
     text = f"error ({error.code}): {shown['message']}{hint}"
     return types.CallToolResult(
@@ -430,8 +439,13 @@ def _error_result(error: LurcherError) -> types.CallToolResult:
 
 
 def _protocol_error(error: LurcherError) -> MCPError:
-    shown = WORDING.render_json(error.to_dict())
+    shown = _shown(error)
     return MCPError(types.INVALID_PARAMS, shown["message"], shown)
+
+
+def _shown(error: LurcherError) -> dict[str, Any]:
+    """The error as data, each text on one line: a message may name what the client sent."""
+    return {name: printable(text) for name, text in WORDING.render_json(error.to_dict()).items()}
 
 
 # -- standard input and output: one message a line ---------------------------------------------------------------------

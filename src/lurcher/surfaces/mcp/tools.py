@@ -369,7 +369,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "references", "Who uses a definition",
-        "Lists who uses, calls, tests or implements it; `candidate`: uncertain.",
+        "Use it instead of grep for uses of a name: lists who uses, calls, tests or implements a definition; `candidate`: "
+        "uncertain.",
         answers.REFERENCES_SCHEMA, _references,
     ),
     Tool(
@@ -411,7 +412,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "status", "State of the index",
-        "Tell what is indexed, how current that is, and how far indexing has come.",
+        "Tells what is indexed, how current that is, and how far indexing has come.",
         answers.STATUS_SCHEMA, None,
     ),
 )  # fmt: skip
