@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from lurcher import Engine
-from lurcher.answer.hits import MAX_LINES_BELOW, cut_densest
+from lurcher.answer.excerpts import cut_densest
+from lurcher.answer.hits import MAX_LINES_BELOW
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
 from lurcher.surfaces.cli import printer

@@ -297,7 +297,8 @@ def narrow_place(
 ) -> tuple[int, int]:
     """The first of the lines of a place that a terminal shows, and the one behind the last."""
     from lurcher.answer.borders import settle_window
-    from lurcher.answer.hits import MAX_LINES_BELOW, cut_around_match, cut_densest
+    from lurcher.answer.excerpts import cut_around_match, cut_densest
+    from lurcher.answer.hits import MAX_LINES_BELOW
 
     text, top = "\n".join(lines), hit.start_line
     if hit.matches:
