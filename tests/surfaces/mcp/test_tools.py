@@ -195,6 +195,7 @@ def test_explain_change_names_the_authors_of_lines(talk: Talk) -> None:
     assert data["commits"][0]["subject"] == "Begin"
     assert data["commits"][0]["lines"] == [[3, 5]]
     assert "Begin" in talk.text("explain_change", path="src/client.py")
+    assert talk.text("explain_change", path="src/client.py", start_line=3, end_line=3).startswith("line 3: ")
 
 
 def test_related_outline_context_impact_exists(talk: Talk) -> None:

@@ -208,12 +208,13 @@ def render_explain(answer: ExplainAnswer, budget: int) -> ToolResult:
 
 def _writer_text(entry: Writer) -> str:
     lines = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in entry.lines)
+    lines = f"{'line' if lines.isdigit() else 'lines'} {lines}"
     if entry.sha is None:
-        return f"lines {lines}: not committed yet\n"
+        return f"{lines}: not committed yet\n"
     became = ""
     if entry.outcome is not None and entry.outcome.verdict != "success":
         became = f" {entry.outcome.verdict.upper()}{_by(entry.outcome)}"
-    out = [f"lines {lines}: {entry.sha[:_SHORT]} {(entry.date or '')[:10]} {entry.author}{became}", entry.subject]
+    out = [f"{lines}: {entry.sha[:_SHORT]} {(entry.date or '')[:10]} {entry.author}{became}", entry.subject]
     out += [line for line in entry.body.splitlines() if line.strip()][:6]
     if entry.excerpt is not None:
         out += entry.excerpt.text.split("\n")[:12]
